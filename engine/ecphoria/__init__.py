@@ -1,0 +1,1 @@
+"""ecphoria: a hybrid graph-plus-vector memory engine for AI agents."""

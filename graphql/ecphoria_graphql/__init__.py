@@ -1,0 +1,1 @@
+"""The GraphQL API of ecphoria: Strawberry types over the engine, served by FastAPI."""
