@@ -1,0 +1,2 @@
+MATCH (k:ApiKey {key: $id})
+RETURN properties(k) AS props

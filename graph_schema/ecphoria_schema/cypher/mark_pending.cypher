@@ -1,0 +1,3 @@
+UNWIND $keys AS k
+MERGE (p:Pending {key: k})
+SET p.token = $token

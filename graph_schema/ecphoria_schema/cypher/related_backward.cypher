@@ -1,0 +1,9 @@
+UNWIND $keys AS k
+MATCH (a:__TO__ {key: k}) WHERE $start_shared OR a.owner_key = $owner
+CALL (a) {
+  MATCH (a)<-[:__TYPE__]-(b:__FROM__)
+  WITH b LIMIT $scan
+  WITH b WHERE $shared OR b.owner_key = $owner
+  RETURN b LIMIT $limit
+}
+RETURN k AS key, collect(properties(b)) AS others

@@ -1,0 +1,2 @@
+MERGE (k:ApiKey {key: $id})
+SET k += $props
