@@ -1,0 +1,579 @@
+"""Frozen data types that cross layers. They hold values; verbs live elsewhere."""
+
+from __future__ import annotations
+
+import enum
+import hashlib
+import re
+import unicodedata
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import Literal, TypeAlias
+
+from ecphoria.errors import Forbidden, InvalidInput, InvalidScope, InvalidTime, TextTooLong
+from ecphoria_schema.domain import Kind, Language, Privacy
+
+PropertyValue: TypeAlias = str | int | float | bool | datetime | tuple[str, ...]
+
+MAX_ID_CHARS = 256
+
+_TENANT = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9._-]{0,62}[A-Za-z0-9])?")
+
+
+class Role(enum.StrEnum):
+    """What a principal may do; governance/access.py has the table."""
+
+    AGENT = "agent"
+    ANALYST = "analyst"
+    OPERATOR = "operator"
+    ADMIN = "admin"
+
+
+class Status(enum.StrEnum):
+    """Where a memory stands in its life."""
+
+    ACTIVE = "active"
+    SUPERSEDED = "superseded"
+    DISABLED = "disabled"
+    FORGOTTEN = "forgotten"
+
+
+class IndexState(enum.StrEnum):
+    """Whether the vector index holds what the graph holds."""
+
+    PENDING = "pending"
+    INDEXED = "indexed"
+    STALE = "stale"
+    DELETING = "deleting"
+
+
+class ReceiptStatus(enum.StrEnum):
+    """What became of one item of a write."""
+
+    CREATED = "CREATED"
+    UPDATED = "UPDATED"
+    DUPLICATE = "DUPLICATE"
+    UNCHANGED = "UNCHANGED"
+    REJECTED = "REJECTED"
+
+
+class Action(enum.StrEnum):
+    """What the caller should do with a recall."""
+
+    ANSWER = "ANSWER"
+    FALLBACK = "FALLBACK"
+    SKIP = "SKIP"
+
+
+class EveryUser(enum.Enum):
+    """The explicit permission to name any user of the tenant (one at a time)."""
+
+    OF_TENANT = "every user of the tenant"
+
+
+def checked_id(value: object, what: str) -> str:
+    """Return an id unchanged when it is one.
+
+    Args:
+        value: The candidate.
+        what: What it is the id of, for the message, e.g. ``"user id"``.
+
+    Raises:
+        InvalidInput: When it is no string, blank, padded, or holds control characters.
+        TextTooLong: When it is longer than `MAX_ID_CHARS` characters.
+    """
+    if not isinstance(value, str):
+        msg = f"the {what} must be a string, not {type(value).__name__}"
+        raise InvalidInput(msg)
+    if len(value) > MAX_ID_CHARS:
+        msg = f"the {what} has {len(value)} characters; {MAX_ID_CHARS} are allowed"
+        raise TextTooLong(msg)
+    if not value or value != value.strip():
+        msg = f"the {what} is empty or padded with blanks: {value!r}"
+        raise InvalidInput(msg)
+    if any(unicodedata.category(char) in {"Cc", "Cs", "Zl", "Zp"} for char in value):
+        msg = f"the {what} holds control characters: {value!r}"
+        raise InvalidInput(msg)
+    return value
+
+
+def utc(value: datetime, what: str = "time") -> datetime:
+    """Return a moment in UTC, cut to milliseconds (the stores' common resolution).
+
+    Raises:
+        InvalidTime: When it has no time zone.
+    """
+    if value.tzinfo is None or value.utcoffset() is None:
+        msg = f"the {what} {value.isoformat()} has no time zone"
+        raise InvalidTime(msg)
+    try:
+        moment = value.astimezone(UTC)
+    except OverflowError as error:
+        msg = f"the {what} {value.isoformat()} is out of range"
+        raise InvalidTime(msg) from error
+    return moment.replace(microsecond=moment.microsecond // 1000 * 1000)
+
+
+def parse_time(value: object, what: str = "time") -> datetime:
+    """Read ISO 8601 with a zone, e.g. ``2025-06-15T08:00:00Z``, into UTC.
+
+    Raises:
+        InvalidTime: When it cannot be read or has no time zone.
+    """
+    if isinstance(value, datetime):
+        return utc(value, what)
+    if not isinstance(value, str):
+        msg = f"the {what} must be an ISO 8601 string, not {type(value).__name__}"
+        raise InvalidTime(msg)
+    try:
+        moment = datetime.fromisoformat(value)
+    except ValueError as error:
+        msg = f"the {what} {value[:60]!r} is not ISO 8601"
+        raise InvalidTime(msg) from error
+    return utc(moment, what)
+
+
+@dataclass(frozen=True, slots=True)
+class Scope:
+    """For whom a verb acts. Built by the authentication layer, never by a query.
+
+    Attributes:
+        tenant: Letters, digits and ``. _ -``; 64 at most.
+        principal: Who acts: a key's id, or the command line's user.
+        roles: At least one.
+        users: The users whose data may be named, or `EveryUser.OF_TENANT`.
+    """
+
+    tenant: str
+    principal: str
+    roles: frozenset[Role]
+    users: frozenset[str] | EveryUser
+
+    def __post_init__(self) -> None:
+        """Fail closed: anything missing, empty or ``*`` is an error, never "all"."""
+        if not isinstance(self.tenant, str) or not _TENANT.fullmatch(self.tenant):
+            msg = f"the tenant {str(self.tenant)[:80]!r} is missing or malformed"
+            raise InvalidScope(msg)
+        if not isinstance(self.principal, str) or not self.principal.strip():
+            msg = "the scope names no principal"
+            raise InvalidScope(msg)
+        if (
+            not isinstance(self.roles, frozenset)
+            or not self.roles
+            or not all(isinstance(role, Role) for role in self.roles)
+        ):
+            msg = "the scope has no role"
+            raise InvalidScope(msg)
+        if isinstance(self.users, EveryUser):
+            return
+        if not isinstance(self.users, frozenset) or not self.users:
+            msg = "the scope names no user"
+            raise InvalidScope(msg)
+        for user in self.users:
+            checked_user(user)
+
+    def user(self, user_id: object) -> str:
+        """Return the user id when this scope may name it.
+
+        Raises:
+            InvalidScope: When it is missing, empty, ``*`` or malformed.
+            Forbidden: When it is not among the scope's users.
+        """
+        checked = checked_user(user_id)
+        if not isinstance(self.users, EveryUser) and checked not in self.users:
+            msg = "this key may not name that user"
+            raise Forbidden(msg)
+        return checked
+
+
+def checked_user(value: object) -> str:
+    """Return a user id unchanged when it is one.
+
+    Raises:
+        InvalidScope: When it is missing, empty, ``*`` or malformed.
+    """
+    try:
+        checked = checked_id(value, "user id")
+    except InvalidInput as error:
+        raise InvalidScope(error.message) from error
+    if checked in {"*", "%"}:
+        msg = f"{checked!r} is no user id: name exactly one user"
+        raise InvalidScope(msg)
+    return checked
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class EntityRef:
+    """An entity by type and the caller's own id."""
+
+    type: str
+    id: str
+
+
+def entity_key(tenant: str, ref: EntityRef) -> str:
+    """Return the graph key of an entity: ``tenant|Type|id``; tenants and types hold no bar."""
+    return f"{tenant}|{ref.type}|{ref.id}"
+
+
+def memory_key(tenant: str, memory_id: str) -> str:
+    """Return the graph key of a memory: ``tenant|Memory|id``."""
+    return f"{tenant}|Memory|{memory_id}"
+
+
+def vector_id(key: str) -> str:
+    """Return the primary key of a memory's row in the vector index: 32 hex digits."""
+    return hashlib.sha256(key.encode()).hexdigest()[:32]
+
+
+@dataclass(frozen=True, slots=True)
+class EntityInput:
+    """An entity to upsert.
+
+    Attributes:
+        observed_at: When the properties were true; older news never overwrites newer.
+    """
+
+    type: str
+    id: str
+    props: Mapping[str, object] = field(default_factory=dict)
+    observed_at: datetime | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class RelationInput:
+    """A relation to upsert; both ends must exist or come in the same call."""
+
+    type: str
+    from_: EntityRef
+    to: EntityRef
+
+
+@dataclass(frozen=True, slots=True)
+class MemoryInput:
+    """A memory to keep; whatever is None is filled from the domain file or the text.
+
+    Attributes:
+        user_id: Whose it is; None = knowledge that every user of the tenant shares.
+        about: Entities it is about; linking by ids and names in the text comes on top.
+        supersedes: Id of the memory that this one replaces.
+    """
+
+    text: str
+    user_id: str | None
+    id: str | None = None
+    kind: Kind = "episodic"
+    topic: str | None = None
+    source: str | None = None
+    lang: Language | None = None
+    importance: float | None = None
+    privacy: Privacy = "internal"
+    occurred_at: datetime | None = None
+    valid_from: datetime | None = None
+    valid_until: datetime | None = None
+    expires_at: datetime | None = None
+    session_id: str | None = None
+    agent_id: str | None = None
+    about: tuple[EntityRef, ...] = ()
+    supersedes: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Entity:
+    """An entity as stored.
+
+    Attributes:
+        user_id: The root entity it belongs to; None = shared, or not yet connected.
+        observed_at: When its newest property was observed.
+    """
+
+    key: str
+    type: str
+    id: str
+    name: str
+    props: Mapping[str, PropertyValue] = field(default_factory=dict)
+    user_id: str | None = None
+    observed_at: datetime | None = None
+    recorded_at: datetime | None = None
+
+    @property
+    def ref(self) -> EntityRef:
+        """Type and id."""
+        return EntityRef(self.type, self.id)
+
+
+@dataclass(frozen=True, slots=True)
+class Memory:
+    """A memory as stored; times are UTC.
+
+    Attributes:
+        about: Keys of the entities it is about.
+        tags: Topics of the domain found in the text, the strongest first.
+        supersedes: Id of the memory it replaced.
+    """
+
+    key: str
+    id: str
+    tenant: str
+    user_id: str | None
+    kind: Kind
+    topic: str | None
+    text: str
+    lang: Language
+    importance: float
+    source_id: str
+    privacy: Privacy
+    occurred_at: datetime
+    valid_from: datetime
+    valid_until: datetime | None
+    expires_at: datetime | None
+    recorded_at: datetime
+    status: Status
+    tier: Literal["hot", "archive"]
+    content_hash: str
+    embedding_model: str
+    index_state: IndexState
+    tags: tuple[str, ...] = ()
+    session_id: str | None = None
+    agent_id: str | None = None
+    invalidated_at: datetime | None = None
+    access_count: int = 0
+    last_accessed_at: datetime | None = None
+    supersedes: str | None = None
+    about: tuple[str, ...] = ()
+
+    def is_current(self, moment: datetime) -> bool:
+        """Whether it is true and kept at a moment."""
+        return (
+            self.status in {Status.ACTIVE, Status.SUPERSEDED}
+            and self.valid_from <= moment
+            and (self.valid_until is None or self.valid_until > moment)
+            and (self.expires_at is None or self.expires_at > moment)
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class NamedEntity:
+    """A name by which a user's entities may be called in text."""
+
+    name: str
+    property: str
+    refs: tuple[EntityRef, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Edge:
+    """A relation between two graph keys, in its own direction."""
+
+    type: str
+    from_key: str
+    to_key: str
+
+
+@dataclass(frozen=True, slots=True)
+class SourceInfo:
+    """A source of memories and how far to trust it, 0..1."""
+
+    id: str
+    name: str
+    reliability: float
+    disabled: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Receipt:
+    """What became of one item of a write.
+
+    Attributes:
+        index: Position in the batch.
+        links: Entities that the memory was linked to.
+        indexed: Whether vector search finds it already; if not, the reconciler will see to it.
+        code: Error code when REJECTED.
+        reason: Sentence when REJECTED.
+        path: Where in the item the fault is.
+    """
+
+    index: int
+    status: ReceiptStatus
+    id: str | None = None
+    links: tuple[EntityRef, ...] = ()
+    indexed: bool = False
+    code: str | None = None
+    reason: str | None = None
+    path: tuple[str | int, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class EntityReceipts:
+    """What became of an entity upsert: one receipt an entity, and how many relations were new."""
+
+    entities: tuple[Receipt, ...]
+    relations_created: int
+    relations_unchanged: int
+
+
+Vector: TypeAlias = Sequence[float]
+
+
+@dataclass(frozen=True, slots=True)
+class EmbeddingSpec:
+    """What vectors of a model are like; locked with every collection.
+
+    Attributes:
+        model: Name of the model.
+        version: Version of the weights or of the package that ships them.
+        dimension: Length of a vector.
+        unrelated: Cosine at which two texts have nothing to do with each other (relevance 0).
+        related: Cosine at which one text answers the other (relevance 1).
+    """
+
+    model: str
+    version: str
+    dimension: int
+    unrelated: float = 0.2
+    related: float = 0.75
+
+
+# --- recall --------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class RecallRequest:
+    """A question and what the caller fixes beforehand.
+
+    Attributes:
+        as_of: The moment the answer must be true for; now if None.
+        kinds: Kinds to ask; None = all that the question calls for.
+        topics: Topics; None = as understood.
+        limit: How many memories at most.
+        entity_limit: How many entities at most.
+        min_importance: Leave out memories below, 0..1.
+        context_tokens: Budget of the context block.
+    """
+
+    question: str
+    user_id: str
+    as_of: datetime | None = None
+    kinds: tuple[Kind, ...] | None = None
+    topics: tuple[str, ...] | None = None
+    limit: int = 10
+    entity_limit: int = 50
+    min_importance: float = 0.0
+    context_tokens: int = 800
+
+
+TimelinessLevel: TypeAlias = Literal["STABLE", "NORMAL", "HIGH_RISK", "EXPIRED"]
+
+
+@dataclass(frozen=True, slots=True)
+class ConfidencePart:
+    """One part of a confidence: 0..1 and why."""
+
+    score: float
+    reason: str
+    level: TimelinessLevel | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Confidence:
+    """How far to trust a fact; ``overall = 0.40 t + 0.35 s + 0.25 c`` (project's brief)."""
+
+    overall: float
+    timeliness: ConfidencePart
+    source: ConfidencePart
+    consistency: ConfidencePart
+
+
+@dataclass(frozen=True, slots=True)
+class RecalledMemory:
+    """A memory in an answer.
+
+    Attributes:
+        relevance: How well it fits the question, 0..1.
+        similarity: Cosine to the question; None when it was found by walking.
+        because: Paths that explain why it is there.
+        conflicts_with: Ids of memories in this answer that disagree.
+    """
+
+    memory: Memory
+    relevance: float
+    score: float
+    similarity: float | None
+    confidence: Confidence
+    because: tuple[str, ...]
+    conflicts_with: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class RecalledEntity:
+    """An entity in an answer, with the path that led to it."""
+
+    entity: Entity
+    relevance: float
+    confidence: Confidence
+    because: str
+
+
+@dataclass(frozen=True, slots=True)
+class RecalledRelation:
+    """A relation between two entities of an answer."""
+
+    type: str
+    from_: EntityRef
+    to: EntityRef
+    confidence: float
+
+
+@dataclass(frozen=True, slots=True)
+class TraceStep:
+    """What one stage did.
+
+    Attributes:
+        candidates: How many candidates it handed on.
+        dropped: Rule -> how many it dropped.
+    """
+
+    stage: str
+    milliseconds: float
+    candidates: int
+    dropped: Mapping[str, int] = field(default_factory=dict)
+    note: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class RecallResult:
+    """A joined, structured context.
+
+    Attributes:
+        advisory: A warning in the question's language when confidence is low.
+        confidence: Of the answer as a whole; None without anything to trust.
+        degradations: What was not available, e.g. ``vector index unavailable``.
+    """
+
+    action: Action
+    as_of: datetime
+    language: Language
+    topics: tuple[str, ...]
+    memories: tuple[RecalledMemory, ...]
+    entities: tuple[RecalledEntity, ...]
+    relations: tuple[RecalledRelation, ...]
+    confidence: Confidence | None
+    advisory: str | None
+    context: str
+    degradations: tuple[str, ...]
+    trace: tuple[TraceStep, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class ApiKey:
+    """An API key as stored: the secret only as a hash."""
+
+    id: str
+    tenant: str
+    name: str
+    secret_hash: str
+    roles: frozenset[Role]
+    users: frozenset[str] | EveryUser
+    created_at: datetime
+    expires_at: datetime | None = None
+    revoked_at: datetime | None = None

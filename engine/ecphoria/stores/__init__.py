@@ -1,0 +1,1 @@
+"""The graph store and the vector index: ports, adapters, embedded servers."""
