@@ -1,0 +1,1 @@
+"""Writing: from texts and records to the graph and the index. A file a stage."""
