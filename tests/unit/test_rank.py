@@ -1,0 +1,233 @@
+"""Order of the candidates: monotone, deterministic, diverse without losing a digit."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from builders import AFTER_SALES, NOW, SPEC, day, edge, entity, key, memory, ref, understanding
+from ecphoria.recall.neighbourhood import Neighbourhood
+from ecphoria.recall.rank import Candidate, candidates, diversified, heat, recency, scaled
+from ecphoria.settings import RankWeights
+
+THINGS = [("User", "u-1"), ("Order", "o-1"), ("Device", "d-1"), ("Order", "o-2")]
+EDGES = [
+    edge("PLACED", ("User", "u-1"), ("Order", "o-1")),
+    edge("PLACED", ("User", "u-1"), ("Order", "o-2")),
+    edge("CONTAINS", ("Order", "o-1"), ("Device", "d-1")),
+]
+
+
+def near(*mentioned, lost=False):
+    return Neighbourhood(
+        [entity(*thing) for thing in THINGS],
+        EDGES,
+        [ref(*thing) for thing in mentioned],
+        domain=AFTER_SALES,
+        lost=lost,
+    )
+
+
+def ranked(memories, similarities=None, wanted=None, around=None, weights=None):
+    return candidates(
+        memories,
+        similarities or {},
+        wanted or understanding(topics=("warranty",)),
+        around or near(),
+        domain=AFTER_SALES,
+        spec=SPEC,
+        weights=weights or RankWeights(),
+        as_of=NOW,
+    )
+
+
+def one(similarity=None, wanted=None, around=None, **more):
+    found = memory(**more)
+    similarities = {} if similarity is None else {found.key: similarity}
+    return ranked([found], similarities, wanted, around)[0]
+
+
+@pytest.mark.parametrize(
+    ("cosine", "relevance"),
+    [(None, 0), (-1, 0), (0.2, 0), (0.5, 0.5), (0.8, 1), (1, 1)],
+)
+def test_a_cosine_is_scaled_between_the_models_anchors(cosine, relevance):
+    assert scaled(cosine, SPEC) == pytest.approx(relevance)
+
+
+ABOUT = st.sampled_from([(), (key("Device", "d-1"),), (key("Order", "o-2"),)])
+AROUND = st.sampled_from([near(), near(("Device", "d-1")), near(lost=True)])
+COSINES = st.floats(-1, 1)
+
+
+@given(COSINES, COSINES, ABOUT, AROUND, st.sampled_from(["warranty", "refund", None]))
+def test_more_similar_never_ranks_lower(low, high, about, around, topic):
+    low, high = sorted((low, high))
+    less = one(low, around=around, about=about, topic=topic)
+    more = one(high, around=around, about=about, topic=topic)
+    assert more.score >= less.score
+    assert more.relevance >= less.relevance
+    assert 0 <= less.relevance <= more.relevance <= 1
+    assert 0 <= less.score <= more.score <= 1
+
+
+MEMORIES = st.lists(
+    st.builds(
+        memory,
+        id_=st.sampled_from("abcdefgh"),
+        topic=st.sampled_from(["warranty", "refund"]),
+        importance=st.sampled_from([0.0, 0.5]),
+        occurred_at=st.sampled_from([day(-1), day(-2)]),
+        about=ABOUT,
+    ),
+    unique_by=lambda item: item.id,
+    max_size=8,
+)
+
+
+@given(MEMORIES.flatmap(lambda items: st.tuples(st.just(items), st.permutations(items))), AROUND)
+def test_the_order_of_the_input_makes_no_difference(pair, around):
+    similarities = {item.key: 0.5 for item in pair[0][::2]}
+    assert ranked(pair[0], similarities, around=around) == ranked(
+        pair[1], similarities, around=around
+    )
+
+
+def test_ties_go_by_time_then_id():
+    tied = [memory("b"), memory("a")]
+    weights = RankWeights(recency=0)
+    newer = memory("c", occurred_at=day(-1))
+    order = [item.memory.id for item in ranked([*tied, newer], weights=weights)]
+    assert order == ["c", "a", "b"]
+
+
+def test_a_rule_weighs_more_than_similarity():
+    right_topic = memory("right", topic="warranty")
+    similar = memory("similar", topic="refund")
+    found = ranked([right_topic, similar], {right_topic.key: 0.3, similar.key: 0.8})
+    assert found[0].memory.id == "right"
+
+
+def test_the_first_topic_of_a_question_counts_most():
+    wanted = understanding(topics=("refund", "warranty"))
+    first, second = one(wanted=wanted, topic="refund"), one(wanted=wanted)
+    assert first.score > second.score > one(wanted=wanted, topic="address").score
+
+
+def test_tags_count_as_topics():
+    assert one(topic="refund", tags=("warranty",)).relevance == one().relevance
+
+
+def test_the_nearer_to_what_is_named_the_better():
+    around = near(("Device", "d-1"))
+    itself = one(around=around, about=(key("Device", "d-1"),))
+    above = one(around=around, about=(key("Order", "o-1"),))
+    unlinked = one(around=around)
+    other = one(around=around, about=(key("Order", "o-2"),))
+    scores = [item.score for item in (itself, above, unlinked, other)]
+    assert scores == sorted(set(scores), reverse=True)
+    relevances = [item.relevance for item in (itself, above, unlinked, other)]
+    assert relevances == sorted(set(relevances), reverse=True)
+    assert "about User u-1 -PLACED-> Order o-1 -CONTAINS-> Device d-1" in itself.because
+
+
+def test_an_id_that_leads_to_nothing_lowers_everything():
+    assert one(0.8, around=near(lost=True)).relevance == pytest.approx(
+        0.4 * one(0.8, around=near()).relevance
+    )
+
+
+def test_how_to_questions_prefer_procedures():
+    wanted = understanding(wants_procedure=True)
+    assert one(0.4, wanted, kind="procedural").relevance > one(0.4, wanted).relevance
+
+
+def test_because_says_what_spoke_for_it():
+    assert one(0.5).because == ("similar to the question (0.50)", "same topic (warranty)")
+    assert one(topic="refund").because == ()
+
+
+def test_newer_more_important_and_more_used_is_better():
+    old = one(occurred_at=day(-300))
+    assert one(occurred_at=day(-1)).score > old.score
+    assert one(importance=0.9).score > one(importance=0.1).score
+    assert one(access_count=5, last_accessed_at=day(-1)).score > one().score
+
+
+def test_recency_and_heat():
+    assert recency(memory(occurred_at=day(-365)), NOW, AFTER_SALES) == pytest.approx(0.5)
+    assert recency(memory(occurred_at=day(5)), NOW, AFTER_SALES) == 1
+    assert heat(memory(access_count=9), NOW) == 0
+    used = memory(access_count=2, last_accessed_at=day(-10))
+    assert heat(used, NOW) == pytest.approx(2 * 2.718281828**-1)
+    assert heat(replace(used, last_accessed_at=day(1)), NOW) == 2
+
+
+def test_weights_of_nothing_but_zero_divide_by_nothing():
+    zero = RankWeights(rules=0, similarity=0, graph=0, recency=0, importance=0, heat=0)
+    assert ranked([memory()], weights=zero)[0].score == 0
+
+
+# --- diversity -----------------------------------------------------------------------------
+
+
+def candidate(number, text, **more):
+    found = memory(f"m-{number}", text, **more)
+    return Candidate(found, 0.9, 1 - number / 100, 0.5, ())
+
+
+def kept(*texts, limit=10):
+    shown = [candidate(number, text) for number, text in enumerate(texts)]
+    return [item.memory.text for item in diversified(shown, limit)]
+
+
+LONG = "the extended warranty of the phone covers the battery and the screen until the end of "
+
+
+def test_near_equal_texts_are_shown_once_and_the_better_stays():
+    assert kept(LONG + "2026", LONG + "2026.", (LONG + "2026").upper()) == [LONG + "2026"]
+
+
+@pytest.mark.parametrize(
+    ("one_", "other"),
+    [
+        (LONG + "2026", LONG + "2027"),
+        (LONG + "２０２６", LONG + "2027"),
+        (LONG + "12 3", LONG + "1 23"),
+        (LONG + "12，3", LONG + "123"),
+        (LONG + "2026", LONG.replace("covers", "doesn't cover") + "2026"),
+        (
+            "客户说他的手机在保修期内并且可以享受延保服务" * 2,
+            "客户说他的手机不在保修期内并且可以享受延保服务" * 2,
+        ),
+        (LONG + "2026", LONG.replace("of the phone covers", "of the phone not covers") + "2026"),
+        ("apples", "pears"),
+    ],
+)
+def test_what_says_something_else_stays(one_, other):
+    assert kept(one_, other) == [one_, other]
+
+
+def test_shared_knowledge_does_not_take_the_place_of_the_users_own():
+    shown = [candidate(1, LONG), candidate(2, LONG, user_id=None)]
+    assert len(diversified(shown, 5)) == 2
+
+
+@given(
+    st.lists(st.text("ab 12不", max_size=6).map(lambda end: LONG + end), max_size=9),
+    st.integers(0, 6),
+)
+def test_diversity_keeps_order_limit_and_every_number(texts, limit):
+    shown = [candidate(number, text) for number, text in enumerate(texts)]
+    found = diversified(shown, limit)
+    assert len(found) <= limit
+    assert list(found) == [item for item in shown if item in found]
+    if len(found) < limit:
+        # nothing was cut: every sequence of numbers is still there
+        numbers = lambda item: tuple(  # noqa: E731
+            "".join(c if c.isdigit() else " " for c in item.memory.text).split()
+        )
+        assert set(map(numbers, found)) == set(map(numbers, shown))
