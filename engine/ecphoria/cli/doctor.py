@@ -1,0 +1,289 @@
+"""`ecphoria doctor`: what is wrong, and how to mend it."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import enum
+import importlib.util
+import os
+import shutil
+import sys
+import tempfile
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+import typer
+from rich.markup import escape
+from rich.table import Table
+
+from ecphoria.cli.common import AsJson, err, out, print_json, with_settings
+from ecphoria.errors import EcphoriaError, StoreLocked
+from ecphoria.logs import without_secrets
+from ecphoria.settings import Settings
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
+
+    from ecphoria.embedding.port import Embedder
+    from ecphoria.stores.ports import GraphStore, VectorIndex
+    from ecphoria_schema.domain import Domain
+
+FREE_ENOUGH: Final = 1024**3
+FREE_LEAST: Final = 200 * 1024**2
+PENDING_SEEN: Final = 1_000
+SENTENCE: Final = "张伟的 iPhone 15 was repaired last week."
+EMBEDDED_PACKAGES: Final = ("arcadedb_embedded", "milvus_lite")
+
+
+class Status(enum.StrEnum):
+    """How a check ended."""
+
+    OK = "OK"
+    WARN = "WARN"
+    FAIL = "FAIL"
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One line of the report; `advice` says what to do unless it is OK."""
+
+    check: str
+    status: Status
+    detail: str
+    advice: str = ""
+
+
+_STYLES: Final = {Status.OK: "green", Status.WARN: "yellow", Status.FAIL: "bold red"}
+
+
+def register(app: typer.Typer) -> None:
+    """Add the command."""
+    app.command()(doctor)
+
+
+@with_settings()
+def doctor(settings: Settings, *, as_json: AsJson = False) -> None:
+    """Check this installation and say how to mend what is wrong.
+
+    Starts or connects to the stores, and brings the graph's schema up to date as every other
+    command does.
+    """
+    with err().status("Looking around …"):
+        findings = asyncio.run(_examine(settings))
+    if as_json:
+        print_json(
+            [
+                {
+                    "check": each.check,
+                    "status": each.status.value,
+                    "detail": each.detail,
+                    "advice": each.advice,
+                }
+                for each in findings
+            ]
+        )
+    else:
+        _show(findings)
+    if any(each.status is Status.FAIL for each in findings):
+        raise typer.Exit(1)
+
+
+def _show(findings: list[Finding]) -> None:
+    table = Table.grid(padding=(0, 2))
+    table.add_column(no_wrap=True)
+    table.add_column(no_wrap=True)
+    for each in findings:
+        advice = f"\n[dim]→[/] {escape(each.advice)}" if each.advice else ""
+        mark = f"[{_STYLES[each.status]}]{each.status}[/]"
+        table.add_row(mark, each.check, f"{escape(each.detail)}{advice}")
+    out().print(table)
+
+
+async def _examine(settings: Settings) -> list[Finding]:
+    findings = [_python(), *_packages(settings), _settings(settings), *_directory(settings)]
+    domain, found = _domain(settings)
+    findings.append(found)
+    async with contextlib.AsyncExitStack() as stack:
+        embedder, found = await _embedder(settings, stack)
+        findings.append(found)
+        if domain is None:
+            return findings
+        async for found in _stores(settings, domain, embedder, stack):
+            findings.append(found)  # noqa: PERF401 - findings so far must survive an error
+    return findings
+
+
+def _failed(check: str, error: EcphoriaError) -> Finding:
+    message = without_secrets(f"{error.code}: {error.message}")
+    return Finding(check, Status.FAIL, message, error.remedy)
+
+
+def _python() -> Finding:
+    version = ".".join(str(part) for part in sys.version_info[:3])
+    return Finding("Python", Status.OK, f"{version} at {sys.executable}")
+
+
+def _packages(settings: Settings) -> list[Finding]:
+    if not settings.embedded:
+        return []
+    missing = [name for name in EMBEDDED_PACKAGES if importlib.util.find_spec(name) is None]
+    if missing:
+        advice = "Install ecphoria again with pip, or set the URIs of servers."
+        return [Finding("embedded stores", Status.FAIL, f"missing: {', '.join(missing)}", advice)]
+    return [Finding("embedded stores", Status.OK, "packages are installed; no Java is needed")]
+
+
+def _settings(settings: Settings) -> Finding:
+    stores = (
+        "embedded stores"
+        if settings.neo4j_uri is None
+        else f"graph {settings.neo4j_uri}, vectors {settings.milvus_uri}"
+    )
+    given = ", ".join(sorted(f"ECPHORIA_{name.upper()}" for name in settings.model_fields_set))
+    detail = without_secrets(f"{stores}; set: {given or 'nothing'}")
+    return Finding("settings", Status.OK, detail)
+
+
+def _directory(settings: Settings) -> list[Finding]:
+    path = settings.data_dir
+    name = "data directory"
+    advice = "Change its permissions, or choose another with --data-dir."
+    try:
+        path.mkdir(mode=0o700, parents=True, exist_ok=True)
+        with tempfile.TemporaryFile(dir=path) as probe:
+            probe.write(b"x")
+        free = shutil.disk_usage(path).free
+    except OSError as error:
+        return [Finding(name, Status.FAIL, f"{path}: {error.strerror or error}", advice)]
+    found = [Finding(name, Status.OK, f"{path} can be written")]
+    said = f"{free / 1024**3:.1f} GiB free"
+    if free < FREE_LEAST:
+        found.append(Finding("free space", Status.FAIL, said, "Free some space, or move it."))
+    elif free < FREE_ENOUGH:
+        found.append(Finding("free space", Status.WARN, said, "Free some space before it is full."))
+    else:
+        found.append(Finding("free space", Status.OK, said))
+    if os.name == "posix" and path.stat().st_mode & 0o077:
+        found.append(
+            Finding(name, Status.WARN, "other users may read it", f"Run `chmod 700 {path}`.")
+        )
+    return found
+
+
+def _domain(settings: Settings) -> tuple[Domain | None, Finding]:
+    from ecphoria.engine import open_domain  # noqa: PLC0415 - imports the drivers
+
+    try:
+        domain = open_domain(settings)
+    except EcphoriaError as error:
+        return None, _failed("domain file", error)
+    except OSError as error:
+        detail = f"{settings.domain}: {error.strerror or error}"
+        return None, Finding("domain file", Status.FAIL, detail, "Correct ECPHORIA_DOMAIN.")
+    detail = (
+        f"{domain.name}: {len(domain.entities)} entity types, {len(domain.relations)} relations"
+    )
+    return domain, Finding("domain file", Status.OK, detail)
+
+
+async def _embedder(
+    settings: Settings, stack: contextlib.AsyncExitStack
+) -> tuple[Embedder | None, Finding]:
+    from ecphoria.embedding.open import open_embedder  # noqa: PLC0415 - imports models
+
+    try:
+        embedder = await open_embedder(settings)
+        stack.push_async_callback(embedder.close)
+        vector = await embedder.embed_query(SENTENCE)
+    except EcphoriaError as error:
+        return None, _failed("embedding model", error)
+    spec = embedder.spec
+    detail = f"{spec.model} {spec.version}: a test sentence has {len(vector)} dimensions"
+    return embedder, Finding("embedding model", Status.OK, detail)
+
+
+async def _stores(
+    settings: Settings, domain: Domain, embedder: Embedder | None, stack: contextlib.AsyncExitStack
+) -> AsyncIterator[Finding]:
+    from ecphoria.stores.open import open_stores  # noqa: PLC0415 - imports the drivers
+
+    try:
+        graph, index = await stack.enter_async_context(open_stores(settings, domain))
+    except StoreLocked as error:
+        # Most often a running server: nothing is wrong, but nothing more can be seen from here.
+        advice = "Ask its /readyz, or stop it and run doctor again."
+        yield Finding("lock", Status.WARN, error.message, advice)
+        return
+    except EcphoriaError as error:
+        yield _failed("stores", error)
+        return
+    if settings.embedded:
+        yield Finding("lock", Status.OK, "no other process uses the data directory")
+    graph_found = await _graph(graph)
+    index_found = await _index(index)
+    yield graph_found
+    yield index_found
+    if graph_found.status is Status.OK:
+        yield await _migrations(graph)
+        yield await _pending(graph)
+    if index_found.status is Status.OK and embedder is not None:
+        yield await _model_lock(index, embedder)
+
+
+async def _graph(graph: GraphStore) -> Finding:
+    try:
+        info = await graph.ping()
+    except EcphoriaError as error:
+        return _failed("graph store", error)
+    return Finding("graph store", Status.OK, f"{info.product} {info.version}")
+
+
+async def _index(index: VectorIndex) -> Finding:
+    try:
+        info = await index.ping()
+    except EcphoriaError as error:
+        return _failed("vector store", error)
+    return Finding("vector store", Status.OK, f"{info.product} {info.version}")
+
+
+async def _migrations(graph: GraphStore) -> Finding:
+    try:
+        applied = await graph.migrate()
+    except EcphoriaError as error:
+        return _failed("migrations", error)
+    return Finding(
+        "migrations", Status.OK, f"applied now: {', '.join(applied)}" if applied else "up to date"
+    )
+
+
+async def _pending(graph: GraphStore) -> Finding:
+    try:
+        count = len(await graph.pending(PENDING_SEEN))
+    except EcphoriaError as error:
+        return _failed("pending rows", error)
+    if not count:
+        return Finding("pending rows", Status.OK, "the vector index is in line with the graph")
+    more = " or more" if count == PENDING_SEEN else ""
+    detail = f"{count}{more} memories are not in the vector index yet"
+    return Finding("pending rows", Status.WARN, detail, "Run `ecphoria reconcile`.")
+
+
+async def _model_lock(index: VectorIndex, embedder: Embedder) -> Finding:
+    name = "index model"
+    try:
+        kinds = await index.info()
+    except EcphoriaError as error:
+        return _failed(name, error)
+    spec = embedder.spec
+    mine = (spec.model, spec.version, spec.dimension)
+    for kind, info in kinds.items():
+        theirs = (info.spec.model, info.spec.version, info.spec.dimension)
+        if theirs != mine:
+            detail = f"the {kind} index was made with {theirs}, the settings say {mine}"
+            advice = "Set ECPHORIA_EMBEDDING_* back, or rebuild it with `ecphoria reindex`."
+            return Finding(name, Status.FAIL, detail, advice)
+    if not kinds:
+        return Finding(name, Status.OK, "no collection yet: the first command that writes makes it")
+    rows = sum(info.rows for info in kinds.values())
+    return Finding(name, Status.OK, f"{len(kinds)} collections, {rows:,} rows, for this model")
