@@ -1,0 +1,211 @@
+"""The ASGI application: GraphQL, GraphiQL and health checks over one engine."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+from typing import TYPE_CHECKING, Any
+
+import structlog
+from cross_web import HTTPException as GraphQLHTTPException
+from fastapi import FastAPI, Request
+from starlette.exceptions import HTTPException
+from strawberry.fastapi import GraphQLRouter
+from strawberry.http import process_result
+
+from ecphoria.engine import Engine, open_domain
+from ecphoria.errors import EcphoriaError, InternalError, StoreUnavailable
+from ecphoria_graphql.auth import scope_of
+from ecphoria_graphql.context import Context
+from ecphoria_graphql.error_codes import (
+    error_body,
+    error_response,
+    json_response,
+    request_fault,
+    translate_all,
+)
+from ecphoria_graphql.graphiql import graphiql_routes
+from ecphoria_graphql.limits import BodyLimit
+from ecphoria_graphql.schema import build_schema
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
+
+    import strawberry
+    from starlette.responses import Response
+    from strawberry.http import GraphQLHTTPResponse
+    from strawberry.types import ExecutionResult
+
+    from ecphoria.settings import Settings
+    from ecphoria_schema.domain import Domain
+
+_log = structlog.get_logger(__name__)
+
+GRAPHQL_PATH = "/graphql"
+READY_TIMEOUT_S = 5.0
+
+
+class _Router(GraphQLRouter[Context, None]):
+    """Strawberry's endpoint, with typed errors also where the request is no GraphQL."""
+
+    def should_render_graphql_ide(self, request: object) -> bool:  # noqa: ARG002 - Strawberry's signature
+        """Leave the page to `graphiql`."""
+        return False
+
+    def decode_json(self, data: str | bytes) -> object:
+        """Read JSON; whatever is wrong with it is the client's fault."""
+        try:
+            found: object = json.loads(data)
+        except (ValueError, RecursionError) as error:
+            # also bytes that are no UTF-8, numbers of 5000 digits, ten thousand brackets
+            raise GraphQLHTTPException(400, "the request body is no JSON") from error
+        if not isinstance(found, dict | list):
+            raise GraphQLHTTPException(400, "the request body is no JSON object")
+        return found
+
+    async def process_result(
+        self,
+        request: Request,  # noqa: ARG002 - Strawberry's signature
+        result: ExecutionResult,
+    ) -> GraphQLHTTPResponse:
+        """Translate also the errors that end an operation before extensions see them."""
+        if result.errors:
+            result.errors = translate_all(result.errors)
+        return process_result(result)
+
+    async def run(self, request: Any, context: Any = None, root_value: Any = None) -> Any:  # noqa: ANN401 - Strawberry's overloads
+        """Answer a request."""
+        try:
+            return await super().run(request, context, root_value)
+        except GraphQLHTTPException as error:
+            return request_fault(error.reason, error.status_code)
+
+
+async def _context(request: Request) -> Context:
+    engine: Engine = request.app.state.engine
+    return Context(engine, await scope_of(request.headers, engine))
+
+
+async def _reconcile_for_ever(engine: Engine) -> None:
+    while True:
+        try:
+            report = await engine.reconcile()
+            _log.debug("reconciled", report=report)
+        except EcphoriaError as error:
+            _log.warning("reconcile failed", code=error.code, reason=error.message)
+        except Exception:  # noqa: BLE001 - the last resort of a loop that must go on
+            # a bug in one round must not end all later ones
+            _log.exception("reconcile failed")
+        await asyncio.sleep(engine.settings.reconcile_every_s)
+
+
+@contextlib.asynccontextmanager
+async def _serving(app: FastAPI, engine: Engine) -> AsyncIterator[None]:
+    app.state.engine = engine
+    reconciler = asyncio.create_task(_reconcile_for_ever(engine), name="reconciler")
+    try:
+        yield
+    finally:
+        reconciler.cancel()
+        with contextlib.suppress(asyncio.CancelledError):
+            await reconciler
+
+
+def create_app(settings: Settings) -> FastAPI:
+    """Return the application; its lifespan opens and closes the engine.
+
+    Raises:
+        DomainFileInvalid: With every fault of the domain file.
+    """
+
+    @contextlib.asynccontextmanager
+    async def lifespan(app: FastAPI) -> AsyncIterator[None]:
+        async with Engine.open(settings) as engine, _serving(app, engine):
+            yield
+
+    return _app(settings, open_domain(settings), lifespan)
+
+
+def create_app_for(engine: Engine) -> FastAPI:
+    """Return the application over an open engine, which stays the caller's to close.
+
+    It answers at once; the reconciler runs only once a server starts the lifespan.
+    """
+
+    @contextlib.asynccontextmanager
+    async def lifespan(app: FastAPI) -> AsyncIterator[None]:
+        async with _serving(app, engine):
+            yield
+
+    app = _app(engine.settings, engine.domain, lifespan)
+    app.state.engine = engine
+    return app
+
+
+def _app(settings: Settings, domain: Domain, lifespan: Any) -> FastAPI:  # noqa: ANN401 - Starlette's Lifespan
+    # no OpenAPI pages: the API is GraphQL, and their assets would come from elsewhere
+    app = FastAPI(
+        title="ecphoria", lifespan=lifespan, openapi_url=None, docs_url=None, redoc_url=None
+    )
+    app.add_middleware(BodyLimit, max_bytes=settings.max_request_bytes)
+    app.add_exception_handler(EcphoriaError, _on_error)
+    app.add_exception_handler(HTTPException, _on_http_error)
+    app.add_exception_handler(Exception, _on_bug)
+    app.router.routes.extend(graphiql_routes(GRAPHQL_PATH, f"ecphoria: {domain.title.en}"))
+    app.include_router(_endpoint(build_schema(domain)))
+    app.add_api_route("/healthz", _healthz, methods=["GET"])
+    app.add_api_route("/readyz", _readyz, methods=["GET"])
+    return app
+
+
+def _endpoint(schema: strawberry.Schema) -> _Router:
+    return _Router(
+        schema,
+        path=GRAPHQL_PATH,
+        graphql_ide=None,
+        context_getter=_context,
+        subscription_protocols=(),
+    )
+
+
+async def _on_error(_request: Request, error: Exception) -> Response:
+    if not isinstance(error, EcphoriaError):
+        raise error
+    return error_response(error)
+
+
+async def _on_http_error(_request: Request, error: Exception) -> Response:
+    if not isinstance(error, HTTPException):
+        raise error
+    return request_fault(str(error.detail), error.status_code)
+
+
+async def _on_bug(_request: Request, _error: Exception) -> Response:
+    # the server logs it with its traceback; the client learns nothing but that it happened
+    return error_response(InternalError("an internal error happened; the log has it"))
+
+
+async def _healthz() -> Response:
+    return json_response({"status": "alive"}, 200)
+
+
+async def _readyz(request: Request) -> Response:
+    engine: Engine = request.app.state.engine
+    try:
+        async with asyncio.timeout(READY_TIMEOUT_S):
+            health = await engine.health()
+    except TimeoutError:
+        msg = f"the stores did not answer within {READY_TIMEOUT_S:g} seconds"
+        return _not_ready(StoreUnavailable(msg))
+    except EcphoriaError as error:
+        return _not_ready(error)
+    stores = {
+        "graph": f"{health.graph.product}/{health.graph.version}",
+        "vectors": f"{health.vectors.product}/{health.vectors.version}",
+    }
+    return json_response({"status": "ready", **stores, "model": health.model}, 200)
+
+
+def _not_ready(error: EcphoriaError) -> Response:
+    return json_response({"status": "not ready", **error_body(error)}, 503)

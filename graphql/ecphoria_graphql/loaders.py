@@ -1,0 +1,93 @@
+"""Loaders: many look-ups of one level become one round trip. Made anew for every request."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from strawberry.dataloader import DataLoader
+
+from ecphoria_graphql.error_codes import too_complex
+from ecphoria_graphql.limits import MAX_ENTITIES
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Sequence
+
+    from ecphoria.engine import Engine
+    from ecphoria.model import Entity, EntityRef, Scope
+
+_BATCH = 500
+
+
+@dataclass(frozen=True, slots=True)
+class RelatedFrom:
+    """Which relation to follow, for whom; entities that ask for the same share a round trip.
+
+    Attributes:
+        start: Type of the entities to start from.
+        forward: In the relation's own direction.
+    """
+
+    user_id: str
+    start: str
+    relation: str
+    other: str
+    forward: bool
+    limit: int
+
+
+class Loaders:
+    """The loaders of one request: bound to its scope, so never to be shared."""
+
+    def __init__(self, engine: Engine, scope: Scope) -> None:
+        """Begin with nothing loaded.
+
+        Args:
+            engine: Whose verbs to call.
+            scope: For whom; every call passes it on.
+        """
+        self._engine = engine
+        self._scope = scope
+        self._related: dict[RelatedFrom, DataLoader[EntityRef, tuple[Entity, ...]]] = {}
+        self._entities: dict[str, DataLoader[EntityRef, Entity | None]] = {}
+        self._loaded = 0
+
+    def related(self, query: RelatedFrom, ref: EntityRef) -> Awaitable[tuple[Entity, ...]]:
+        """Return the entities at the other end of a relation of one entity."""
+        loader = self._related.get(query)
+        if loader is None:
+
+            async def load(refs: list[EntityRef]) -> Sequence[tuple[Entity, ...]]:
+                found = await self._engine.related(
+                    self._scope,
+                    query.user_id,
+                    refs,
+                    query.relation,
+                    query.other,
+                    forward=query.forward,
+                    limit=query.limit,
+                )
+                self._count(sum(len(entities) for entities in found.values()))
+                return [found.get(ref, ()) for ref in refs]
+
+            loader = self._related[query] = DataLoader(load, max_batch_size=_BATCH)
+        return loader.load(ref)
+
+    def entity(self, user_id: str, ref: EntityRef) -> Awaitable[Entity | None]:
+        """Return an entity that the user may see, or None."""
+        loader = self._entities.get(user_id)
+        if loader is None:
+
+            async def load(refs: list[EntityRef]) -> Sequence[Entity | None]:
+                found = await self._engine.entities(self._scope, user_id, refs)
+                self._count(len(found))
+                return [found.get(ref) for ref in refs]
+
+            loader = self._entities[user_id] = DataLoader(load, max_batch_size=_BATCH)
+        return loader.load(ref)
+
+    def _count(self, loaded: int) -> None:
+        self._loaded += loaded
+        if self._loaded > MAX_ENTITIES:
+            msg = f"the operation loads too many entities: {MAX_ENTITIES} are allowed"
+            raise too_complex(msg)
