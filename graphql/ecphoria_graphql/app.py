@@ -87,6 +87,15 @@ async def _context(request: Request) -> Context:
     return Context(engine, await scope_of(request.headers, engine))
 
 
+async def _work(engine: Engine) -> None:
+    try:
+        # behind the first requests, not before them: they would only wait for the same
+        await engine.warm_up()
+    except EcphoriaError as error:
+        _log.warning("warm-up failed", code=error.code, reason=error.message)
+    await _reconcile_for_ever(engine)
+
+
 async def _reconcile_for_ever(engine: Engine) -> None:
     while True:
         try:
@@ -103,7 +112,7 @@ async def _reconcile_for_ever(engine: Engine) -> None:
 @contextlib.asynccontextmanager
 async def _serving(app: FastAPI, engine: Engine) -> AsyncIterator[None]:
     app.state.engine = engine
-    reconciler = asyncio.create_task(_reconcile_for_ever(engine), name="reconciler")
+    reconciler = asyncio.create_task(_work(engine), name="reconciler")
     try:
         yield
     finally:

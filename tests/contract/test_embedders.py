@@ -14,6 +14,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import pytest_asyncio
+
 from ecphoria.embedding.open import open_embedder
 from ecphoria.embedding.sentence_transformers import SentenceTransformersEmbedder
 from ecphoria.embedding.universal_sentence_encoder import UniversalSentenceEncoder
@@ -42,7 +43,7 @@ STRANGE = [
     "nul\0nul",
     "\ufdfa" * 100,
     "\ufdfa",
-    "ＡＢＣ１２３ 订单",  # noqa: RUF001
+    "ＡＢＣ１２３ 订单",
     "مرحبا بالعالم \u202e שלום עולם",
     "混合 mixed смешанный ผสม 혼합 ミックス",
     "한" * 300,
@@ -210,11 +211,11 @@ EN = [
     ("Which colour do I like?", "The customer prefers blue."),
 ]
 ZH = [
-    ("耳机多久能修好？", "用户的蓝牙耳机预计三个工作日修好。"),  # noqa: RUF001
-    ("我的收货地址是什么？", "用户的收货地址是杭州市西湖区文三路18号。"),  # noqa: RUF001
-    ("怎样退货？", "七天内可以无理由退货，需保留包装。"),  # noqa: RUF001
-    ("保修到什么时候？", "笔记本电脑的保修期到2026年3月1日。"),  # noqa: RUF001
-    ("我喜欢什么颜色？", "用户喜欢蓝色的外壳。"),  # noqa: RUF001
+    ("耳机多久能修好？", "用户的蓝牙耳机预计三个工作日修好。"),
+    ("我的收货地址是什么？", "用户的收货地址是杭州市西湖区文三路18号。"),
+    ("怎样退货？", "七天内可以无理由退货，需保留包装。"),
+    ("保修到什么时候？", "笔记本电脑的保修期到2026年3月1日。"),
+    ("我喜欢什么颜色？", "用户喜欢蓝色的外壳。"),
 ]
 
 
@@ -232,7 +233,7 @@ async def test_a_question_finds_its_answer(embedder, pairs):
 async def test_chinese_finds_english_with_the_shipped_model():
     model = UniversalSentenceEncoder()
     answers = np.array(await model.embed_passages([answer for _, answer in EN]))
-    scores = answers @ np.array(await model.embed_query("保修期有多长？"))  # noqa: RUF001
+    scores = answers @ np.array(await model.embed_query("保修期有多长？"))
     assert scores.argmax() == 3
     await model.close()
 

@@ -159,6 +159,9 @@ class Shop:
         self._called("health")
         return Health()
 
+    async def warm_up(self) -> None:
+        self._called("warm_up")
+
     async def reconcile(self) -> str:
         self.reconciled += 1
         self._called("reconcile")

@@ -203,6 +203,8 @@ structlog.configure(logger_factory=structlog.PrintLoggerFactory(sys.stderr))
 class Fake:
     settings = Settings(_env_file=None, reconcile_every_s=60)
     domain = shipped_domain()
+    async def warm_up(self):
+        return None
     async def reconcile(self):
         return None
 

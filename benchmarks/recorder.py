@@ -1,0 +1,130 @@
+"""Watch what an engine sends to its stores, so that the same can be sent without it."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass, field, replace
+from types import TracebackType
+from typing import Any, Self, TypeVar, cast
+
+from neo4j import AsyncDriver, AsyncManagedTransaction, AsyncResult, AsyncSession
+
+from ecphoria.engine import Engine
+from ecphoria.model import Vector
+from ecphoria.stores.neo4j import Neo4jGraph
+from ecphoria.stores.ports import VectorFilter, VectorHit, VectorIndex
+from ecphoria_schema.domain import Kind
+
+Result = TypeVar("Result")
+_Work = Callable[[AsyncManagedTransaction], Awaitable[Result]]
+
+
+@dataclass(frozen=True, slots=True)
+class Statement:
+    """A Cypher text and its parameters."""
+
+    text: str
+    parameters: Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Search:
+    """A search of one kind, and what it found."""
+
+    kind: Kind
+    filter: VectorFilter
+    limit: int
+    hits: tuple[VectorHit, ...]
+
+
+@dataclass(slots=True)
+class Seen:
+    """What was sent since the last `clear`."""
+
+    statements: list[Statement] = field(default_factory=list)
+    searches: list[Search] = field(default_factory=list)
+
+    def clear(self) -> None:
+        """Forget it."""
+        self.statements.clear()
+        self.searches.clear()
+
+
+@dataclass(frozen=True, slots=True)
+class _Transaction:
+    inner: AsyncManagedTransaction
+    seen: Seen
+
+    async def run(self, text: str, parameters: Mapping[str, Any]) -> AsyncResult:
+        self.seen.statements.append(Statement(text, parameters))
+        return await self.inner.run(text, dict(parameters))  # type: ignore[arg-type]  # the engine's own text
+
+
+@dataclass(frozen=True, slots=True)
+class _Session:
+    inner: AsyncSession
+    seen: Seen
+
+    async def __aenter__(self) -> Self:
+        await self.inner.__aenter__()
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        await self.inner.__aexit__(kind, error, trace)
+
+    def _watched(self, work: _Work[Result]) -> _Work[Result]:
+        async def watched(tx: AsyncManagedTransaction) -> Result:
+            return await work(cast("AsyncManagedTransaction", _Transaction(tx, self.seen)))
+
+        return watched
+
+    async def execute_read(self, work: _Work[Result]) -> Result:
+        return await self.inner.execute_read(self._watched(work))
+
+    async def execute_write(self, work: _Work[Result]) -> Result:
+        return await self.inner.execute_write(self._watched(work))
+
+
+@dataclass(frozen=True, slots=True)
+class _Driver:
+    inner: AsyncDriver
+    seen: Seen
+
+    def session(self, *, database: str) -> _Session:
+        return _Session(self.inner.session(database=database), self.seen)
+
+
+@dataclass(frozen=True, slots=True)
+class _Index:
+    inner: VectorIndex
+    seen: Seen
+
+    async def search(
+        self, kind: Kind, vector: Vector, filter_: VectorFilter, limit: int
+    ) -> tuple[VectorHit, ...]:
+        hits = await self.inner.search(kind, vector, filter_, limit)
+        self.seen.searches.append(Search(kind, filter_, limit, hits))
+        return hits
+
+    def __getattr__(self, name: str) -> Any:  # noqa: ANN401 - all the other verbs
+        return getattr(self.inner, name)
+
+
+def watched_engine(engine: Engine, driver: AsyncDriver) -> tuple[Engine, Seen]:
+    """Return an engine that does the same over another driver, and what it sends.
+
+    Only for preparing: its times are not the engine's.
+    """
+    seen = Seen()
+    graph = Neo4jGraph(
+        cast("AsyncDriver", _Driver(driver, seen)),
+        engine.settings.neo4j_database,
+        engine.domain,
+        engine.settings.store_timeout_s,
+    )
+    return replace(engine, graph=graph, index=cast("VectorIndex", _Index(engine.index, seen))), seen
