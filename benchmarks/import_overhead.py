@@ -8,11 +8,11 @@ nodes, links and rows: embed the texts, one Cypher, one upsert a kind.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+import itertools
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AsyncExitStack
 from dataclasses import dataclass, replace
 from datetime import datetime
-from pathlib import Path
 from typing import Any, Final
 
 from neo4j import AsyncDriver, AsyncManagedTransaction
@@ -27,7 +27,7 @@ from ecphoria.engine import Engine
 from ecphoria.model import Scope, vector_id
 from ecphoria.stores.milvus import MilvusIndex
 from ecphoria.stores.milvus_filter import OPEN_END, milliseconds
-from ecphoria_schema.domain import KINDS
+from ecphoria_schema.domain import KINDS, Kind
 from ecphoria_schema.queries import query
 
 EMBED: Final = "embed the texts"
@@ -117,8 +117,8 @@ def _written(engine: Engine, seen: Seen) -> list[RawMemory]:
 def raw_cypher(labels: Sequence[str]) -> str:
     """Return the one text that creates memories with all their links."""
     links = "\n".join(
-        f"CALL (m, row) {{ UNWIND row.about.{label} AS k MATCH (e:{label} {{key: k}}) "
-        f"CREATE (m)-[:ABOUT]->(e) RETURN count(*) AS n{place} }}"
+        f"CALL (m, row) {{ UNWIND coalesce(row.about.{label}, []) AS k "
+        f"MATCH (e:{label} {{key: k}}) CREATE (m)-[:ABOUT]->(e) RETURN count(*) AS n{place} }}"
         for place, label in enumerate(labels)
     )
     return (
@@ -164,10 +164,10 @@ class _Raw:
     engine: Engine
     driver: AsyncDriver
     milvus: AsyncMilvusClient
-    prefix: str
     cypher: str
+    prefix: str = ""  # of the collections, and the tenant
 
-    async def sources(self, memories: Sequence[RawMemory], tenant: str) -> None:
+    async def sources(self, memories: Sequence[RawMemory]) -> None:
         """Create the nodes of the sources, which the product has after its first batch."""
         rows = {item.source["source_key"]: dict(item.source) for item in memories}
         text = (
@@ -175,11 +175,11 @@ class _Raw:
             "SET s.tenant = $tenant, s.id = row.source_id, s.name = row.source_name, "
             "s.reliability = row.reliability, s.disabled = false"
         )
-        await self._graph(text, rows=list(rows.values()), tenant=tenant)
+        await self._graph(text, rows=list(rows.values()), tenant=self.prefix)
 
     async def _graph(self, text: str, **parameters: object) -> None:
         async def work(tx: AsyncManagedTransaction) -> None:
-            result = await tx.run(text, parameters)  # type: ignore[arg-type]  # built from the domain
+            result = await tx.run(text, parameters)
             await result.consume()
 
         async with self.driver.session(database=self.engine.settings.neo4j_database) as session:
@@ -212,26 +212,78 @@ class _Raw:
         _, upsert = await timed(self._upsert(by_kind))
         return {EMBED: embed, CYPHER: graph, UPSERT: upsert, RAW: embed + graph + upsert}
 
-    async def _upsert(self, by_kind: Mapping[str, list[dict[str, object]]]) -> None:
+    async def _upsert(self, by_kind: Mapping[Kind, list[dict[str, object]]]) -> None:
         for kind, rows in by_kind.items():
             if rows:
                 await self.milvus.upsert(f"{self.prefix}_{kind}", rows)
 
 
-@dataclass(slots=True)
-class _Prefixes:
-    """Collections of their own for every round, dropped at its end."""
+@dataclass(frozen=True, slots=True)
+class _Turn:
+    """One import by each side: tenants and collections of their own."""
 
-    engine: Engine
-    uri: str
+    raw: _Raw
+    engines: Mapping[str, Engine]
+    product: str
+    scope: Scope
 
-    async def open(self, stack: AsyncExitStack, prefix: str) -> Engine:
-        settings = self.engine.settings.model_copy(update={"collection_prefix": prefix})
-        index = MilvusIndex(self.uri, token=None, prefix=prefix, timeout_s=settings.store_timeout_s)
+
+async def _opened(
+    stack: AsyncExitStack,
+    engine: Engine,
+    stores: StoreSet,
+    scope: Scope,
+    files: Mapping[str, str],
+    raw: _Raw,
+    number: int,
+) -> _Turn:
+    """Make fresh tenants that hold the entities, and collections that the stack drops."""
+    engines: dict[str, Engine] = {}
+    product, bare = names = f"benchproduct{number}", f"benchraw{number}"
+    for name in names:
+        settings = engine.settings.model_copy(update={"collection_prefix": name})
+        index = MilvusIndex(
+            stores.milvus_uri, token=None, prefix=name, timeout_s=settings.store_timeout_s
+        )
         stack.push_async_callback(index.close)
-        await index.prepare(self.engine.embedder.spec)
         stack.push_async_callback(index.drop)
-        return replace(self.engine, index=index, settings=settings)
+        await index.prepare(engine.embedder.spec)
+        engines[name] = replace(engine, index=index, settings=settings)
+        async for _ in import_files(
+            engines[name], replace(scope, tenant=name), (files[ENTITIES], files[RELATIONS])
+        ):
+            pass
+    return _Turn(replace(raw, prefix=bare), engines, product, replace(scope, tenant=product))
+
+
+async def _turn(
+    turn: _Turn,
+    file: str,
+    batches: Sequence[Sequence[RawMemory]],
+    raw_first: Iterator[bool],
+    into: Series,
+    tick: Tick,
+) -> None:
+    """Write batch after batch, each by both sides."""
+    steps = import_files(
+        turn.engines[turn.product], turn.scope, (file,), batch_items=len(batches[0])
+    )
+    for batch, first in zip(batches, raw_first, strict=False):
+        if first:
+            await _by_raw(turn, batch, into)
+        step, taken = await timed(anext(steps))
+        if step.bad or step.unindexed:
+            msg = f"the import left something out: {step}"
+            raise RuntimeError(msg)
+        into.add(PRODUCT, taken)
+        if not first:
+            await _by_raw(turn, batch, into)
+        tick()
+
+
+async def _by_raw(turn: _Turn, batch: Sequence[RawMemory], into: Series) -> None:
+    for name, taken in (await turn.raw.write(batch)).items():
+        into.add(name, taken)
 
 
 async def measure_import(
@@ -259,48 +311,28 @@ async def measure_import(
     """
     series = Series()
     counts: dict[str, int] = {}
+    # either side comes first equally often
+    raw_first = itertools.cycle((False, True))
     labels = sorted({label for item in memories for label in item.about})
     async with stores.bare() as (driver, milvus):
+        raw = _Raw(engine, driver, milvus, raw_cypher(labels))
         for number in range(rounds + 1):
             warming = number == 0
             async with AsyncExitStack() as stack:
-                names = {side: f"bench{side}{number}" for side in ("product", "raw")}
-                prefixes = _Prefixes(engine, stores.milvus_uri)
-                sides = {side: await prefixes.open(stack, name) for side, name in names.items()}
-                scopes = {side: replace(scope, tenant=name) for side, name in names.items()}
-                for side in names:
-                    await _entities(sides[side], scopes[side], files)
-                raw = _Raw(engine, driver, milvus, names["raw"], raw_cypher(labels))
-                mine = [item.of(names["raw"]) for item in memories]
-                await raw.sources(mine, names["raw"])
-                steps = import_files(
-                    sides["product"], scopes["product"], (files[MEMORIES],), batch_items=batch
+                turn = await _opened(stack, engine, stores, scope, files, raw, number)
+                mine = [item.of(turn.raw.prefix) for item in memories]
+                await turn.raw.sources(mine)
+                batches = [mine[start : start + batch] for start in range(0, len(mine), batch)]
+                await _turn(
+                    turn,
+                    files[MEMORIES],
+                    batches[:1] if warming else batches,
+                    raw_first,
+                    Series() if warming else series,
+                    tick,
                 )
-                into = Series() if warming else series
-                for pair, start in enumerate(range(0, len(mine), batch)):
-                    part = mine[start : start + batch]
-
-                    async def by_product() -> None:
-                        step, taken = await timed(anext(steps))  # noqa: B023 - called in this turn
-                        if step.unindexed or step.bad:
-                            msg = f"the import left something out: {step}"
-                            raise RuntimeError(msg)
-                        into.add(PRODUCT, taken)  # noqa: B023 - called in this turn
-
-                    async def by_raw() -> None:
-                        for name, taken in (await raw.write(part)).items():  # noqa: B023 - as above
-                            into.add(name, taken)  # noqa: B023 - as above
-
-                    order = (by_product, by_raw)
-                    for way in order if (pair + number) % 2 else reversed(order):
-                        await way()
-                    tick()
-                    if warming:
-                        break
-                await steps.aclose()
                 if not warming:
-                    for side, name in names.items():
-                        counts |= await _counted(driver, sides[side], side, name)
+                    counts = await _counted(turn, driver)
     rows = rounds * len(memories)
     return {
         "memories": len(memories),
@@ -322,22 +354,24 @@ def pairs(memories: int, batch: int, rounds: int) -> int:
     return 1 + rounds * -(-memories // batch)
 
 
-async def _entities(engine: Engine, scope: Scope, files: Mapping[str, str]) -> None:
-    async for _ in import_files(engine, scope, (files[ENTITIES], files[RELATIONS])):
-        pass
+async def _counted(turn: _Turn, driver: AsyncDriver) -> dict[str, int]:
+    """Count what both sides have written.
 
-
-async def _counted(driver: AsyncDriver, engine: Engine, side: str, tenant: str) -> dict[str, int]:
-    """Count what a side has written: both must end with the same."""
+    Raises:
+        RuntimeError: When it is not the same.
+    """
     text = (
         "MATCH (m:Memory) WHERE m.tenant = $tenant "
         "OPTIONAL MATCH (m)-[r:ABOUT|FROM_SOURCE]->() "
         "RETURN count(DISTINCT m) AS nodes, count(r) AS links"
     )
-    async with driver.session(database=engine.settings.neo4j_database) as session:
-        (row,) = await (await session.run(text, tenant=tenant)).data()
-    return {
-        f"{side}_nodes": row["nodes"],
-        f"{side}_links": row["links"],
-        f"{side}_vectors": await engine.index.count(tenant),
-    }
+    counts: list[dict[str, int]] = []
+    for tenant, engine in turn.engines.items():
+        async with driver.session(database=engine.settings.neo4j_database) as session:
+            (row,) = await (await session.run(text, tenant=tenant)).data()
+        counts.append({**row, "vectors": await engine.index.count(tenant)})
+    product, raw = counts
+    if product != raw:
+        msg = f"the product wrote {product}, the raw writes {raw}"
+        raise RuntimeError(msg)
+    return product

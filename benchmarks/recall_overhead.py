@@ -66,7 +66,7 @@ class _Bare:
     async def cypher(self, statement: Statement) -> None:
         """Run a text and fetch every row."""
         async with self.driver.session(database=self.engine.settings.neo4j_database) as session:
-            result = await session.run(statement.text, dict(statement.parameters))  # type: ignore[arg-type]  # the engine's own text
+            result = await session.run(statement.text, dict(statement.parameters))
             async for _ in result:
                 pass
 

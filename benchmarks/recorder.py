@@ -57,7 +57,7 @@ class _Transaction:
 
     async def run(self, text: str, parameters: Mapping[str, Any]) -> AsyncResult:
         self.seen.statements.append(Statement(text, parameters))
-        return await self.inner.run(text, dict(parameters))  # type: ignore[arg-type]  # the engine's own text
+        return await self.inner.run(text, dict(parameters))
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +75,7 @@ class _Session:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        await self.inner.__aexit__(kind, error, trace)
+        await self.inner.__aexit__(kind, error, trace)  # type: ignore[no-untyped-call]
 
     def _watched(self, work: _Work[Result]) -> _Work[Result]:
         async def watched(tx: AsyncManagedTransaction) -> Result:

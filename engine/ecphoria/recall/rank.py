@@ -22,8 +22,11 @@ _DIGITS = re.compile(r"\d+")
 NEAR_EQUAL = 0.9
 # What a rule that matches takes away from the doubt that a memory is relevant.
 _RULE_EVIDENCE = 0.6
-# How a memory of another kind than the question calls for fits: a rule may still be the answer.
-_OTHER_KIND = 0.4
+# How a rule fits where none is asked for, and a fact where a rule is: what is allowed still
+# depends on the case.
+_RULE_UNASKED, _FACT_BESIDE_RULE = 0.4, 0.7
+# How a memory about a product fits a question about somebody's own piece of it.
+_ABOUT_THE_KIND = 0.6
 # A memory about another thing than the one asked for keeps this share of its relevance.
 _OTHER_THING = 0.4
 
@@ -101,6 +104,26 @@ def candidates(
     )
 
 
+def _entity_fit(hops: int | None, *, specific: bool) -> float:
+    """Return how well a memory's entities fit the named ones: half at two hops, 0 apart."""
+    if hops is None:
+        return 0.0
+    near = 1 / (1 + hops / 2)
+    return near if specific else near * _ABOUT_THE_KIND
+
+
+def _kind_fit(*, procedural: bool, wanted: bool) -> float:
+    if procedural:
+        return 1.0 if wanted else _RULE_UNASKED
+    return _FACT_BESIDE_RULE if wanted else 1.0
+
+
+def _topic_match(wanted: Sequence[str], shared: Sequence[str]) -> float:
+    """Return which share of the question's topics is met, the likelier ones counting more."""
+    weights = {topic: 1 / (1 + place) for place, topic in enumerate(wanted)}
+    return sum(weights[topic] for topic in shared) / sum(weights.values())
+
+
 def _candidate(
     memory: Memory,
     similarity: float | None,
@@ -122,22 +145,24 @@ def _candidate(
         shared = [
             topic for topic in understanding.topics if topic == memory.topic or topic in memory.tags
         ]
-        match = 1 / (1 + understanding.topics.index(shared[0])) if shared else 0.0
+        match = _topic_match(understanding.topics, shared)
         rules.append(match)
         if shared:
             doubt *= 1 - _RULE_EVIDENCE * max(match, 0.5)
             because.append(f"same topic ({', '.join(shared)})")
     hops = near.distance(memory.about)
     other_thing = False
-    if near.has_mentions:
-        fit = 0.0 if hops is None else 1 / (1 + hops)
+    # a rule for everybody is about no one's thing: that speaks neither for nor against it
+    general = memory.user_id is None and not memory.about
+    if near.has_mentions and not general:
+        fit = _entity_fit(hops, specific=bool(near.specific(memory.about)))
         rules.append(fit)
         if hops is not None:
             doubt *= 1 - _RULE_EVIDENCE * fit
             because.append(near.path_of(memory.about))
         other_thing = hops is None and bool(near.specific(memory.about))
     procedural = memory.kind == "procedural"
-    rules.append(1.0 if procedural == understanding.wants_procedure else _OTHER_KIND)
+    rules.append(_kind_fit(procedural=procedural, wanted=understanding.wants_procedure))
     if procedural and understanding.wants_procedure:
         doubt *= 1 - _RULE_EVIDENCE / 2
         because.append("tells how it is done")

@@ -1,0 +1,76 @@
+"""What a run found, as tables for people."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from rich.table import Table
+
+from benchmarks import import_overhead, recall_overhead
+
+
+def _table(title: str, *columns: str) -> Table:
+    table = Table(title=title, title_justify="left", title_style="bold")
+    table.add_column(columns[0])
+    for column in columns[1:]:
+        table.add_column(column, justify="right")
+    return table
+
+
+def recall_table(name: str, found: Mapping[str, Any]) -> Table:
+    """Return the table of recall on a store set."""
+    table = _table(
+        f"Recall, {name}, {found['questions']} questions",
+        "",
+        "p50 ms",
+        "p95 ms",
+        "ratio p50",
+        "ratio p95",
+    )
+    for row, times in found["times"].items():
+        ratio = found["ratios"].get(row)
+        table.add_row(
+            row,
+            f"{times['p50_ms']:.1f}",
+            f"{times['p95_ms']:.1f}",
+            f"{ratio['p50']:.2f}" if ratio else "",
+            f"{ratio['of_p95']:.2f}" if ratio else "",
+            style="bold" if ratio else None,
+            end_section=row in {recall_overhead.RAW, recall_overhead.GRAPHQL},
+        )
+    return table
+
+
+def stages_table(name: str, found: Mapping[str, Any]) -> Table:
+    """Return the table of the engine's own stages."""
+    table = _table(f"Stages of Engine.recall, {name}", "", "p50 ms", "p95 ms")
+    for row, times in found["stages"].items():
+        table.add_row(row, f"{times['p50_ms']:.1f}", f"{times['p95_ms']:.1f}")
+    return table
+
+
+def import_table(name: str, found: Mapping[str, Any]) -> Table:
+    """Return the table of import on a store set."""
+    table = _table(
+        f"Import, {name}, {found['rounds']} x {found['memories']} memories, "
+        f"{found['batch']} a batch",
+        "",
+        "seconds",
+        "rows/s",
+        "ratio p50",
+        "ratio of totals",
+    )
+    for row, seconds in found["seconds"].items():
+        rate = found["rows_per_s"].get(row)
+        product = row == import_overhead.PRODUCT
+        table.add_row(
+            row,
+            f"{seconds:.2f}",
+            f"{rate:,.0f}" if rate else "",
+            f"{found['ratio']['p50']:.2f}" if product else "",
+            f"{found['ratio']['of_totals']:.2f}" if product else "",
+            style="bold" if product else None,
+            end_section=row == import_overhead.RAW,
+        )
+    return table
