@@ -26,7 +26,6 @@ from ecphoria.model import (
     RelationInput,
     Scope,
     checked_id,
-    entity_key,
 )
 from ecphoria.parts import EngineParts
 from ecphoria.recall.pipeline import recall
@@ -280,10 +279,6 @@ class Engine(EngineParts):
     def reconcile_in_batches(self) -> AsyncIterator[ReconcileReport]:
         """Do the same, reporting after each batch."""
         return reconcile_in_batches(self)
-
-    def key(self, scope: Scope, ref: EntityRef) -> str:
-        """Return the graph key of an entity in a scope."""
-        return entity_key(scope.tenant, ref)
 
 
 def open_domain(settings: Settings) -> Domain:

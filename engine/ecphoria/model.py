@@ -342,15 +342,6 @@ class Memory:
     supersedes: str | None = None
     about: tuple[str, ...] = ()
 
-    def is_current(self, moment: datetime) -> bool:
-        """Whether it is true and kept at a moment."""
-        return (
-            self.status in {Status.ACTIVE, Status.SUPERSEDED}
-            and self.valid_from <= moment
-            and (self.valid_until is None or self.valid_until > moment)
-            and (self.expires_at is None or self.expires_at > moment)
-        )
-
 
 @dataclass(frozen=True, slots=True)
 class NamedEntity:

@@ -8,14 +8,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from builders import NOW, day, memory
+from builders import NOW
 from ecphoria.errors import EcphoriaError, Forbidden, InvalidInput, InvalidScope, InvalidTime
 from ecphoria.model import (
     EntityRef,
     EveryUser,
     Role,
     Scope,
-    Status,
     checked_id,
     checked_user,
     entity_key,
@@ -188,25 +187,3 @@ def test_every_moment_is_read_back_the_same(moment):
         return
     assert utc(found) == found == parse_time(found.isoformat())
     assert timedelta(0) <= moment - found < timedelta(milliseconds=1)
-
-
-# --- memories ------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize(
-    ("changes", "current"),
-    [
-        ({}, True),
-        ({"valid_from": NOW}, True),
-        ({"valid_from": day(0.001)}, False),
-        ({"valid_until": NOW}, False),
-        ({"valid_until": day(0.001)}, True),
-        ({"expires_at": NOW}, False),
-        ({"expires_at": day(1)}, True),
-        ({"status": Status.SUPERSEDED}, True),
-        ({"status": Status.DISABLED}, False),
-        ({"status": Status.FORGOTTEN}, False),
-    ],
-)
-def test_what_is_current(changes, current):
-    assert memory(**changes).is_current(NOW) is current

@@ -90,15 +90,16 @@ VERBS = {
     "entities": "scope user_id refs",
     "entity": "scope user_id ref",
     "health": "",
-    "key": "scope ref",
     "memories": "scope user_id ids",
     "memory": "scope user_id memory_id",
-    "open": "settings clock",
+    "open": "settings clock rebuild_index",
     "recall": "scope request",
     "reconcile": "",
+    "reconcile_in_batches": "",
     "related": "scope user_id refs relation other forward limit",
     "remember": "scope items",
     "upsert_entities": "scope entities relations",
+    "warm_up": "",
 }
 
 
@@ -124,7 +125,11 @@ def test_the_verbs_and_their_arguments():
     assert found == VERBS
 
 
-@pytest.mark.parametrize("verb", sorted(VERBS.keys() - {"open", "health", "reconcile"}))
+# They act on the whole installation.
+UNSCOPED = {"open", "health", "reconcile", "reconcile_in_batches", "warm_up"}
+
+
+@pytest.mark.parametrize("verb", sorted(VERBS.keys() - UNSCOPED))
 def test_the_scope_comes_first_and_has_no_default(verb):
     first = list(inspect.signature(getattr(Engine, verb)).parameters.values())[1]
     assert (first.name, first.default) == ("scope", inspect.Parameter.empty)

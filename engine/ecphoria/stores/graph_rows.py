@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from dataclasses import fields
-from datetime import UTC, date, datetime
+from datetime import UTC, datetime
 from typing import Any, cast
 
 from neo4j.time import Date, DateTime
@@ -217,8 +217,3 @@ def source_from(props: Mapping[str, object]) -> SourceInfo:
 def source_key(tenant: str, source_id: str) -> str:
     """Return the graph key of a source."""
     return entity_key(tenant, EntityRef("Source", source_id))
-
-
-def is_date(value: object) -> bool:
-    """Whether a value is a date without a time."""
-    return isinstance(value, date) and not isinstance(value, datetime)
