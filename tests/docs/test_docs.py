@@ -340,7 +340,6 @@ _MACHINE = re.compile(
     r"|\b(?:10|192\.168|172\.(?:1[6-9]|2\d|3[01]))(?:\.\d{1,3}){2,3}(?::\d+|/)"
     r"|https?://[^/\s\"'`]*(?:artifactory|nexus|devpi|pypi-(?:mirror|proxy))",
 )
-_PUBLIC = {"pypi.org", "files.pythonhosted.org", "repo1.maven.org", "repo.maven.apache.org"}
 
 
 def _tracked() -> list[Path]:
@@ -357,7 +356,7 @@ def _tracked() -> list[Path]:
 
 
 def _registry_hosts() -> set[str]:
-    """Return the hosts that this machine gets packages from, the public ones left out."""
+    """Return the hosts that this machine gets packages from."""
     files = [Path.home() / ".m2" / "settings.xml", Path.home() / ".npmrc", Path("/etc/pip.conf")]
     told = [os.environ.get(name, "") for name in ("PIP_INDEX_URL", "PIP_EXTRA_INDEX_URL")]
     told.extend(file.read_text(errors="replace") for file in files if file.is_file())
@@ -366,8 +365,7 @@ def _registry_hosts() -> set[str]:
     )
     told.append(pip.stdout.decode(errors="replace"))
     hosts = {urlsplit(url).hostname for url in re.findall(r"https?://[^\s'\"<]+", " ".join(told))}
-    own = {host for host in hosts if host and host not in _PUBLIC}
-    return {host for host in own if not host.endswith(("apache.org", "w3.org"))}
+    return {host for host in hosts if host and not host.endswith(("apache.org", "w3.org"))}
 
 
 def test_no_file_names_this_machine() -> None:
