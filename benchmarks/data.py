@@ -117,7 +117,7 @@ class Sizes:
 
     users: int = 100
     memories: int = 2_000
-    questions: int = 80
+    questions: int = 120
     seed: int = 7
 
 

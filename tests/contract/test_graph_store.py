@@ -129,7 +129,7 @@ async def test_migrations_of_several_processes_at_once_are_safe(stores):
     # labels that no graph has yet, so that every client finds the work undone
     suffix = secrets.token_hex(4)
     text = CLINIC.read_text(encoding="utf-8").replace("name: clinic", f"name: clinic_{suffix}", 1)
-    domain = parse_domain(re.sub(r"\b(Patient|Visit)\b", rf"\1{suffix}", text))
+    domain = parse_domain(re.sub(r"\b(Patient|Visit)\b", rf"\g<1>{suffix}", text))
 
     async def once():
         async with opened(stores, domain) as store:
