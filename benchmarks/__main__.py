@@ -55,7 +55,7 @@ def _arguments(given: Sequence[str]) -> argparse.Namespace:
         ("memories", sizes.memories, "memories in it"),
         ("questions", sizes.questions, "questions asked"),
         ("batch", 500, "memories a write; `ecphoria import` takes 500"),
-        ("rounds", 3, "imports by each side"),
+        ("rounds", 2, "imports by each side"),
     ):
         parser.add_argument(
             f"--{name}", type=_positive, default=default, help=f"{text} (default: {default})"

@@ -117,7 +117,7 @@ class Sizes:
 
     users: int = 100
     memories: int = 2_000
-    questions: int = 120
+    questions: int = 100
     seed: int = 7
 
 

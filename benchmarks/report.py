@@ -44,7 +44,7 @@ def recall_table(name: str, found: Mapping[str, Any]) -> Table:
 
 def stages_table(name: str, found: Mapping[str, Any]) -> Table:
     """Return the table of the engine's own stages."""
-    table = _table(f"Stages of Engine.recall, {name}", "", "p50 ms", "p95 ms")
+    table = _table(f"Engine.recall, {name}", "", "p50 ms", "p95 ms")
     for row, times in found["stages"].items():
         table.add_row(row, f"{times['p50_ms']:.1f}", f"{times['p95_ms']:.1f}")
     return table

@@ -61,9 +61,14 @@ async def link(
     for place, (memory, _) in enumerate(memories):
         by_user[memory.user_id].append(place)
     users = list(by_user)
-    all_names = await asyncio.gather(*(graph.names(tenant, user) for user in users))
+    # names are read from a text only where the caller does not say what it is about
+    silent = {memory.user_id for memory, explicit in memories if not explicit}
+    asked = [user for user in users if user in silent]
+    found = await asyncio.gather(*(graph.names(tenant, user) for user in asked))
+    names_of = dict(zip(asked, found, strict=True))
     wanted: dict[int, tuple[EntityRef, ...]] = {}
-    for user, names in zip(users, all_names, strict=True):
+    for user in users:
+        names = names_of.get(user, ())
         for place in by_user[user]:
             memory, explicit = memories[place]
             wanted[place] = wanted_refs(memory, explicit, parts.lexicon, names, parts.domain)

@@ -102,7 +102,8 @@ def _rows(
 async def _run(tx: AsyncManagedTransaction, text: str, **parameters: object) -> list[Row]:
     # every text is a shipped file or made from the validated domain; values are parameters
     result = await tx.run(text, parameters)
-    return await result.data()
+    # every query returns values and maps, no nodes: nothing to unpack, as `data()` would
+    return [dict(record) async for record in result]
 
 
 def _grouped(rows: Iterable[tuple[Any, Row]]) -> dict[Any, list[Row]]:
