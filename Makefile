@@ -33,7 +33,8 @@ demo: install ## Load a sample shop and ask it three questions over HTTP
 	@$(BIN)/ecphoria demo --data-dir $(DEMO_DIR)
 
 test: install-dev servers ## Run all tests, on embedded stores and on real servers
-	$(PYTEST) --stores=$(STORES) $(ARGS)
+	$(PYTEST) -q --numprocesses=auto tests/unit
+	$(PYTEST) --stores=$(STORES) --ignore=tests/unit $(ARGS)
 
 check: install-dev ## Lint, types, layers, schema, dependencies, documentation
 	$(BIN)/ruff check
