@@ -32,7 +32,7 @@ from ecphoria.errors import (
     StoreError,
     StoreUnavailable,
 )
-from ecphoria.model import EmbeddingSpec, memory_key, vector_id
+from ecphoria.model import EmbeddingSpec, memory_key
 from ecphoria.stores.milvus import MilvusIndex
 from ecphoria.stores.ports import VectorFilter, VectorRow
 from ecphoria_schema.domain import KINDS
@@ -75,7 +75,6 @@ def vector_at(degrees: float) -> tuple[float, ...]:
 def make_row(tenant: str, name: str, /, **changes: object) -> VectorRow:
     key = memory_key(tenant, name)
     row = VectorRow(
-        id=vector_id(key),
         key=key,
         tenant=tenant,
         user_id="U1",

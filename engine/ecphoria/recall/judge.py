@@ -10,6 +10,7 @@ from datetime import datetime
 
 from ecphoria.language.contradiction import disagree
 from ecphoria.model import Confidence, ConfidencePart, Entity, Memory, SourceInfo, TimelinessLevel
+from ecphoria.recall.age import age_in_days, days_from, freshness
 from ecphoria_schema.domain import Domain, Language
 
 TIMELINESS_WEIGHT = 0.40
@@ -18,7 +19,6 @@ CONSISTENCY_WEIGHT = 0.25
 
 HIGH_RISK_DAYS = 7
 STABLE_DAYS = 90
-_SECONDS_A_DAY = 86_400
 _STABLE_SCORE = 0.75
 _RISKY_SCORE = 0.25
 _DECIMALS = 12
@@ -51,7 +51,7 @@ def timeliness(
     (STABLE); otherwise linear, r / 90. Without: 0.5 ^ (age / half-life).
     """
     if valid_until is not None:
-        remaining = (valid_until - as_of).total_seconds() / _SECONDS_A_DAY
+        remaining = days_from(as_of, valid_until)
         if remaining <= 0:
             return ConfidencePart(0.0, f"ended on {valid_until:%Y-%m-%d}", "EXPIRED")
         level: TimelinessLevel = (
@@ -63,8 +63,8 @@ def timeliness(
         )
         reason = f"valid until {valid_until:%Y-%m-%d}, {remaining:.0f} days left"
         return ConfidencePart(min(1.0, remaining / STABLE_DAYS), reason, level)
-    age = max(0.0, (as_of - since).total_seconds() / _SECONDS_A_DAY)
-    score = float(0.5 ** (age / half_life_days))
+    age = age_in_days(since, as_of)
+    score = freshness(age, half_life_days)
     level = (
         "STABLE" if score >= _STABLE_SCORE else "HIGH_RISK" if score < _RISKY_SCORE else "NORMAL"
     )

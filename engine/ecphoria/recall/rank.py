@@ -11,12 +11,12 @@ from datetime import datetime
 from ecphoria.language.contradiction import disagree
 from ecphoria.language.folding import Compact, fold
 from ecphoria.model import EmbeddingSpec, Memory
+from ecphoria.recall.age import age_in_days, freshness
 from ecphoria.recall.neighbourhood import Neighbourhood
 from ecphoria.recall.understand import Understanding
 from ecphoria.settings import RankWeights
 from ecphoria_schema.domain import Domain
 
-_SECONDS_A_DAY = 86_400
 _DIGITS = re.compile(r"\d+")
 # Two memories that share this many of their character pairs say the same (Jaccard).
 NEAR_EQUAL = 0.9
@@ -61,14 +61,13 @@ def heat(memory: Memory, moment: datetime) -> float:
     """Return access_count · e^(-0.1 · days since the last access) (design §6)."""
     if memory.last_accessed_at is None:
         return 0.0
-    days = max(0.0, (moment - memory.last_accessed_at).total_seconds() / _SECONDS_A_DAY)
-    return memory.access_count * math.exp(-0.1 * days)
+    return memory.access_count * math.exp(-0.1 * age_in_days(memory.last_accessed_at, moment))
 
 
 def recency(memory: Memory, moment: datetime, domain: Domain) -> float:
     """Return 1 for what just happened, half after the kind's half-life."""
-    days = max(0.0, (moment - memory.occurred_at).total_seconds() / _SECONDS_A_DAY)
-    return float(0.5 ** (days / domain.kinds[memory.kind].half_life_days))
+    age = age_in_days(memory.occurred_at, moment)
+    return freshness(age, domain.kinds[memory.kind].half_life_days)
 
 
 def candidates(
@@ -151,16 +150,17 @@ def _candidate(
             doubt *= 1 - _RULE_EVIDENCE * max(match, 0.5)
             because.append(f"same topic ({', '.join(shared)})")
     hops = near.distance(memory.about)
+    specific = bool(near.specific(memory.about))
     other_thing = False
     # a rule for everybody is about no one's thing: that speaks neither for nor against it
     general = memory.user_id is None and not memory.about
     if near.has_mentions and not general:
-        fit = _entity_fit(hops, specific=bool(near.specific(memory.about)))
+        fit = _entity_fit(hops, specific=specific)
         rules.append(fit)
         if hops is not None:
             doubt *= 1 - _RULE_EVIDENCE * fit
             because.append(near.path_of(memory.about))
-        other_thing = hops is None and bool(near.specific(memory.about))
+        other_thing = hops is None and specific
     procedural = memory.kind == "procedural"
     rules.append(_kind_fit(procedural=procedural, wanted=understanding.wants_procedure))
     if procedural and understanding.wants_procedure:

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 
 from ecphoria.embedding.port import Embedder
 from ecphoria.errors import EmbeddingFailed, InvalidVector
-from ecphoria.model import Memory, Status, Vector, vector_id
+from ecphoria.model import Memory, Status, Vector
 from ecphoria.parts import EngineParts
 from ecphoria.stores.ports import PendingMemory, VectorRow
 
@@ -20,7 +20,6 @@ _KEPT = frozenset({Status.ACTIVE, Status.SUPERSEDED})
 def vector_row(memory: Memory, vector: Vector) -> VectorRow:
     """Return the row that a memory has in the index."""
     return VectorRow(
-        id=vector_id(memory.key),
         key=memory.key,
         tenant=memory.tenant,
         user_id=memory.user_id,

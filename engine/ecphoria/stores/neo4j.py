@@ -414,7 +414,7 @@ class Neo4jGraph:
                 continue
             await self._check_cardinality(tx, relation, start, end, new)
             if relation.owns:
-                await self._hand_on_owner(tx, start, end, new, type_)
+                await self._hand_on_owner(tx, start, end, new)
         return created
 
     async def _new_relations(
@@ -472,9 +472,8 @@ class Neo4jGraph:
                 raise CardinalityViolated(msg, path=("relations", index))
 
     async def _hand_on_owner(
-        self, tx: AsyncManagedTransaction, start: str, end: str, rows: list[Row], type_: str
+        self, tx: AsyncManagedTransaction, start: str, end: str, rows: list[Row]
     ) -> None:
-        del type_
         await _run(tx, query("own_ends", **{"from": start}, to=end), rows=rows)
         below = tuple(
             sorted({relation.type for relation in self._owning if self._below(end, relation)})

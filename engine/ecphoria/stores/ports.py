@@ -292,7 +292,6 @@ class GraphStore(Protocol):
 class VectorRow:
     """A memory as the vector index holds it: filter fields and one vector, no text."""
 
-    id: str
     key: str
     tenant: str
     user_id: str | None
@@ -371,7 +370,7 @@ class VectorIndex(Protocol):
         ...
 
     async def upsert(self, rows: Sequence[VectorRow]) -> None:
-        """Write rows, each to its kind's collection; the last of equal ids wins.
+        """Write rows, each to its kind's collection; the last of equal keys wins.
 
         Raises:
             InvalidVector: When a vector does not fit, before anything is written.
