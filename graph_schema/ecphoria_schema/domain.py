@@ -7,26 +7,38 @@ and the GraphQL types. `load_domain` reports every fault with its line.
 
 from __future__ import annotations
 
+import math
 import re
-import string
 from collections import Counter
 from dataclasses import dataclass
 from functools import cached_property
 from importlib import resources
-from typing import TYPE_CHECKING, Annotated, Any, Literal, Self, TypeAlias
+from typing import TYPE_CHECKING, Annotated, Literal, Self, TypeAlias
 
-import yaml
-from pydantic import (
-    AfterValidator,
-    BaseModel,
-    ConfigDict,
-    Field,
-    ValidationError,
-    field_validator,
-    model_validator,
+from pydantic import Field, PlainValidator, ValidationError, field_validator, model_validator
+
+from ecphoria_schema.fact_rules import (
+    BUILT_IN,
+    GUARDS,
+    ExchangeRule,
+    FactRule,
+    Slot,
+    StatementRule,
+    template_names,
 )
-
 from ecphoria_schema.walk import Hop, Walk, WalkError, parse_walk
+from ecphoria_schema.words import (
+    FieldName,
+    Model,
+    Regex,
+    RelationName,
+    Title,
+    TypeName,
+    Vocabulary,
+    Words,
+    placeholders,
+)
+from ecphoria_schema.yaml_reader import Lines, Place, YamlFault, line_of, read_yaml
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -44,6 +56,7 @@ KINDS: tuple[Kind, ...] = ("episodic", "semantic", "procedural")
 # Labels and properties that the engine itself uses in the graph.
 RESERVED_LABELS = frozenset(
     {"Memory", "Source", "Turn", "Pending", "SchemaVersion", "VectorIndex", "ApiKey", "Entity"}
+    | {"Claim", "Mention", "Lease", "Reembedding", "Session"}
 )
 # Types that GraphQL itself or Relay brings along.
 RESERVED_TYPES = frozenset(
@@ -56,14 +69,6 @@ RESERVED_PROPERTIES = frozenset(
 )
 # Names that every entity already has in GraphQL.
 RESERVED_FIELDS = frozenset({"id", "type", "name", "confidence"})
-
-# A file with more values than this is a mistake, or an alias that multiplies itself.
-MAX_VALUES = 100_000
-_TAGS = {
-    kind: f"tag:yaml.org,2002:{kind}"
-    for kind in ("str", "int", "float", "bool", "null", "map", "seq")
-}
-_SCALAR_TAGS = frozenset(_TAGS[kind] for kind in ("str", "int", "float", "bool", "null"))
 
 
 class DomainFault(ValueError):
@@ -80,83 +85,7 @@ class DomainFault(ValueError):
         self.faults = tuple(faults)
 
 
-class _Model(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True, strict=True, allow_inf_nan=False)
-
-
-def _type_name(value: str) -> str:
-    if not re.fullmatch(r"[A-Z][A-Za-z0-9]{0,49}", value):
-        msg = f"{value!r} is no type name: a capital letter, then letters and digits, 50 at most"
-        raise ValueError(msg)
-    return value
-
-
-def _relation_name(value: str) -> str:
-    if not re.fullmatch(r"[A-Z][A-Z0-9_]{0,49}", value):
-        msg = f"{value!r} is no relation name: capitals, digits and _, 50 at most"
-        raise ValueError(msg)
-    return value
-
-
-def _field_name(value: str) -> str:
-    if not re.fullmatch(r"[a-z][a-z0-9_]{0,49}", value):
-        msg = f"{value!r} is no field name: lower case letters, digits and _, 50 at most"
-        raise ValueError(msg)
-    return value
-
-
-def _regex(value: str) -> str:
-    try:
-        re.compile(value)
-        # it becomes part of a larger one, where flags for the whole are refused
-        re.compile(f"(?:{value})")
-    except (re.error, OverflowError, RecursionError) as error:
-        msg = f"{value!r} is no regular expression: {error}"
-        raise ValueError(msg) from error
-    return value
-
-
-def _word(value: str) -> str:
-    if not value.strip().rstrip("*"):
-        msg = f"{value!r} is no word: it would match everywhere"
-        raise ValueError(msg)
-    return value
-
-
-def _placeholders(template: str) -> list[str] | None:
-    """Return the names in braces; nothing when the template has more than plain ``{name}``."""
-    try:
-        parts = list(string.Formatter().parse(template))
-    except ValueError:
-        return None
-    if any(name is not None and (spec or conversion) for _, name, spec, conversion in parts):
-        return None
-    return [name for _, name, _, _ in parts if name is not None]
-
-
-TypeName = Annotated[str, AfterValidator(_type_name)]
-RelationName = Annotated[str, AfterValidator(_relation_name)]
-FieldName = Annotated[str, AfterValidator(_field_name)]
-Regex = Annotated[str, AfterValidator(_regex)]
-Word = Annotated[str, AfterValidator(_word)]
-Words = Annotated[tuple[Word, ...], Field(strict=False)]
-
-
-class Title(_Model):
-    """A name for people, in both languages."""
-
-    en: str = Field(min_length=1)
-    zh: str = Field(min_length=1)
-
-
-class Vocabulary(_Model):
-    """Words in both languages; English ones match whole words, a trailing ``*`` any ending."""
-
-    en: Words = ()
-    zh: Words = ()
-
-
-class Property(_Model):
+class Property(Model):
     """A property of an entity type."""
 
     type: PropertyType
@@ -172,7 +101,7 @@ class Property(_Model):
         return self
 
 
-class IdPattern(_Model):
+class IdPattern(Model):
     """How an id looks in text, and the forms under which it may be stored.
 
     Attributes:
@@ -196,24 +125,30 @@ class IdPattern(_Model):
         groups = max(re.compile(self.regex).groups, 1)
         numbers = {str(number) for number in range(groups)}
         for form in self.forms:
-            names = _placeholders(form)
+            names = placeholders(form)
             if names is None or not names or not numbers.issuperset(names):
                 msg = f"form {form!r} does not fit the {groups} group(s) of the pattern"
                 raise ValueError(msg)
         return self
 
 
-class EntityType(_Model):
-    """A type of thing: graph label, GraphQL type, and how to recognise it in text."""
+class EntityType(Model):
+    """A type of thing: graph label, GraphQL type, and how to recognise it in text.
+
+    Attributes:
+        pronouns: Words that mean the one of this type that was named last.
+
+    """
 
     title: Title
     caption: str = Field(min_length=1)
     properties: dict[FieldName, Property]
     id_patterns: Annotated[tuple[IdPattern, ...], Field(strict=False)] = ()
     recognise: Annotated[tuple[FieldName, ...], Field(strict=False)] = ()
+    pronouns: Vocabulary = Vocabulary()
 
 
-class Relation(_Model):
+class Relation(Model):
     """A relation between entity types.
 
     Attributes:
@@ -260,13 +195,13 @@ class Relation(_Model):
         return self.cardinality in {"one_to_one", "many_to_one"}
 
 
-class Path_(_Model):  # noqa: N801 - `Path` is pathlib's here
+class Path_(Model):  # noqa: N801 - `Path` is pathlib's here
     """A named expansion path, written as a walk from the root."""
 
     walk: str
 
 
-class Topic(_Model):
+class Topic(Model):
     """What a memory or a question is about.
 
     Attributes:
@@ -281,53 +216,174 @@ class Topic(_Model):
     path: FieldName | None = None
 
 
-class TopicRule(_Model):
-    """An override: the topic is set when one of `any` is there and none of `none`."""
+class TopicRule(Model):
+    """An override: the topic is set when one of `any` is there, one of `also`, none of `none`."""
 
     topic: FieldName
     any: Annotated[Words, Field(min_length=1)]
+    also: Words = ()
     none: Words = ()
 
 
-class Attribute(_Model):
-    """A single-valued attribute: a new value takes the place of the old one."""
+class Intent(Model):
+    """What somebody wants by saying something."""
+
+    title: Title
+    keywords: Vocabulary
+
+
+class IntentRule(Model):
+    """An override: the intent is set when one of `any` is there, one of `also`, none of `none`."""
+
+    intent: FieldName
+    any: Annotated[Words, Field(min_length=1)]
+    also: Words = ()
+    none: Words = ()
+
+
+class Urgency(Model):
+    """Words that tell that something is pressing, or can wait."""
+
+    high: Vocabulary = Vocabulary()
+    low: Vocabulary = Vocabulary()
+
+
+class Speakers(Model):
+    """Words that mark who speaks in a dialogue, before a colon."""
+
+    customer: Vocabulary = Vocabulary()
+    service: Vocabulary = Vocabulary()
+
+
+class Attribute(Model):
+    """A single-valued attribute: a new value takes the place of the old one.
+
+    Attributes:
+        values: The values it may have, each with the words for it, its name first; any text
+            without.
+        keyed: Whether it has a value of its own for each subject.
+
+    """
 
     entity: TypeName
     title: Title
     property: FieldName | None = None
+    values: dict[FieldName, Vocabulary] = Field(default_factory=dict)
+    keyed: bool = False
 
 
-class SourceType(_Model):
+class SourceType(Model):
     """Where memories come from, and how far to trust it, 0..1."""
 
     title: Title
     reliability: float = Field(ge=0, le=1)
 
 
-class KindPolicy(_Model):
+class Decay(Model):
+    """How a memory fades, and when it moves to the archive.
+
+    Attributes:
+        per_day: What is left of its freshness after a day, 0..1.
+        on_use: What its freshness gains when it is used, 0..1.
+        archive_below: It is archived when its freshness is below, 0..1.
+        archive_unused_days: It is archived when it was not used for so many days (days).
+
+    """
+
+    per_day: float = Field(gt=0, lt=1)
+    on_use: float = Field(ge=0, le=1)
+    archive_below: float = Field(gt=0, lt=1)
+    archive_unused_days: float = Field(gt=0)
+
+
+def _lifetime(value: object) -> object:
+    if value is None:
+        return None
+    pair = isinstance(value, list | tuple)
+    days = tuple(value) if isinstance(value, list | tuple) else (value,)
+    if len(days) != 1 + pair or any(
+        isinstance(day, bool) or not isinstance(day, int | float) for day in days
+    ):
+        msg = "must be a number of days, or [least, most]"
+        raise ValueError(msg)
+    if not all(0 < day < math.inf for day in days) or days[0] > days[-1]:
+        msg = "must be days greater than 0, the least first"
+        raise ValueError(msg)
+    return tuple(map(float, days)) if pair else float(days[0])
+
+
+class KindPolicy(Model):
     """How a kind of memory lives.
 
     Attributes:
         half_life_days: After this many days timeliness is half (days).
-        expires_after_days: Dropped after this many days; never without it (days).
+        expires_after_days: Dropped after this many days; never without it (days). Of a pair the
+            first is for importance 0, the second for importance 1.
         importance: Importance where the caller gives none, 0..1.
+        importance_floor: No memory of the kind is less important, 0..1.
+        decay: How it fades and when it is archived; never without it.
 
     """
 
     half_life_days: float = Field(gt=0)
-    expires_after_days: float | None = Field(default=None, gt=0)
+    expires_after_days: Annotated[float | tuple[float, float] | None, PlainValidator(_lifetime)] = (
+        None
+    )
     importance: float = Field(default=0.5, ge=0, le=1)
+    importance_floor: float = Field(default=0.0, ge=0, le=1)
+    decay: Decay | None = None
+
+    @model_validator(mode="after")
+    def _floor_is_below(self) -> Self:
+        if self.importance < self.importance_floor:
+            msg = f"importance {self.importance:g} is below its floor {self.importance_floor:g}"
+            raise ValueError(msg)
+        return self
+
+    def lifetime_days(self, importance: float) -> float | None:
+        """Return after how many days a memory is dropped; None = never.
+
+        Args:
+            importance: Of the memory, 0..1; the floor of the kind counts if it is higher.
+
+        """
+        if not isinstance(self.expires_after_days, tuple):
+            return self.expires_after_days
+        least, most = self.expires_after_days
+        weight = min(1.0, max(importance, self.importance_floor))
+        return least + (most - least) * weight
 
 
-class Cues(_Model):
-    """Words that tell what a question wants, whatever the business."""
+class Cues(Model):
+    """Words that tell how something is meant, whatever the business.
+
+    Attributes:
+        smalltalk: What says nothing.
+        history: Asks for what used to be.
+        procedure: Asks how something is done.
+        question: The sentence asks and states nothing.
+        hypothetical: It is not so, or not yet.
+        conditional: Of those, what makes all that is said with it depend on something.
+        negation: It is not so.
+        hearsay: Somebody else said it.
+        third_person: It is about somebody else.
+        another: Another thing is meant than the one named last.
+
+    """
 
     smalltalk: Vocabulary = Vocabulary()
     history: Vocabulary = Vocabulary()
     procedure: Vocabulary = Vocabulary()
+    question: Vocabulary = Vocabulary()
+    hypothetical: Vocabulary = Vocabulary()
+    conditional: Vocabulary = Vocabulary()
+    negation: Vocabulary = Vocabulary()
+    hearsay: Vocabulary = Vocabulary()
+    third_person: Vocabulary = Vocabulary()
+    another: Vocabulary = Vocabulary()
 
 
-class Domain(_Model):
+class Domain(Model):
     """A business, as its domain file declares it."""
 
     version: Literal[1]
@@ -337,11 +393,17 @@ class Domain(_Model):
     entities: Annotated[dict[TypeName, EntityType], Field(min_length=1)]
     relations: Annotated[tuple[Relation, ...], Field(strict=False)]
     paths: Annotated[dict[FieldName, Path_], Field(min_length=1)]
-    topics: dict[FieldName, Topic] = {}
+    topics: dict[FieldName, Topic] = Field(default_factory=dict)
     topic_rules: Annotated[tuple[TopicRule, ...], Field(strict=False)] = ()
+    intents: dict[FieldName, Intent] = Field(default_factory=dict)
+    intent_rules: Annotated[tuple[IntentRule, ...], Field(strict=False)] = ()
+    urgency: Urgency = Urgency()
+    speakers: Speakers = Speakers()
     attributes: dict[
         Annotated[str, Field(pattern=r"^[a-z][a-z0-9_]*\.[a-z][a-z0-9_]*$")], Attribute
-    ] = {}
+    ] = Field(default_factory=dict)
+    slots: dict[FieldName, Slot] = Field(default_factory=dict)
+    facts: dict[FieldName, FactRule] = Field(default_factory=dict)
     sources: Annotated[dict[FieldName, SourceType], Field(min_length=1)]
     default_source: FieldName
     kinds: dict[Kind, KindPolicy]
@@ -391,7 +453,7 @@ class Domain(_Model):
 
 @dataclass(frozen=True, slots=True)
 class _Fault:
-    path: tuple[str | int, ...]
+    path: Place
     message: str
 
 
@@ -453,7 +515,7 @@ def _property_faults(label: str, entity: EntityType) -> list[_Fault]:
 
 def _caption_faults(label: str, entity: EntityType) -> list[_Fault]:
     here = ("entities", label, "caption")
-    names = _placeholders(entity.caption)
+    names = placeholders(entity.caption)
     if names is None:
         return [_Fault(here, f"{entity.caption!r} may have plain {{property}} in braces only")]
     faults: list[_Fault] = []
@@ -538,6 +600,11 @@ def _reference_faults(domain: Domain) -> list[_Fault]:
         for index, rule in enumerate(domain.topic_rules)
         if rule.topic not in domain.topics
     )
+    faults.extend(
+        _Fault(("intent_rules", index, "intent"), f"unknown intent {intent_rule.intent!r}")
+        for index, intent_rule in enumerate(domain.intent_rules)
+        if intent_rule.intent not in domain.intents
+    )
     for name, attribute in domain.attributes.items():
         here = ("attributes", name)
         entity = domain.entities.get(attribute.entity)
@@ -550,6 +617,7 @@ def _reference_faults(domain: Domain) -> list[_Fault]:
                     f"{attribute.entity} has no property {attribute.property!r}",
                 )
             )
+        faults.extend(_value_faults(here, attribute))
     if domain.default_source not in domain.sources:
         faults.append(_Fault(("default_source",), f"unknown source {domain.default_source!r}"))
     faults.extend(
@@ -560,90 +628,129 @@ def _reference_faults(domain: Domain) -> list[_Fault]:
     return faults
 
 
+def _value_faults(here: Place, attribute: Attribute) -> list[_Fault]:
+    faults: list[_Fault] = []
+    seen: dict[str, str] = {}
+    for value, words in attribute.values.items():
+        if not (words.en and words.zh):
+            faults.append(
+                _Fault((*here, "values", value), "a word in each language is needed: it is shown")
+            )
+        for word in words.all:
+            other = seen.setdefault(word.casefold(), value)
+            if other != value:
+                faults.append(_Fault((*here, "values", value), f"{word!r} already means {other!r}"))
+    return faults
+
+
+def _speaker_faults(domain: Domain) -> list[_Fault]:
+    customer = {word.casefold() for word in domain.speakers.customer.all}
+    return [
+        _Fault(("speakers", "service"), f"{word!r} already marks the customer")
+        for word in domain.speakers.service.all
+        if word.casefold() in customer
+    ]
+
+
+def _slot_faults(domain: Domain) -> list[_Fault]:
+    return [
+        _Fault(("slots", name), f"{name!r} is ecphoria's own name in templates")
+        for name in domain.slots
+        if name in BUILT_IN
+    ]
+
+
+def _value_place_faults(domain: Domain, here: Place, rule: FactRule) -> list[_Fault]:
+    """Check where a rule takes the value of its attribute from."""
+    if rule.attribute is None:
+        return []
+    attribute = domain.attributes.get(rule.attribute)
+    if attribute is None:
+        return [_Fault((*here, "attribute"), f"unknown attribute {rule.attribute!r}")]
+    faults: list[_Fault] = []
+    if rule.value is None and not attribute.values:
+        faults.append(
+            _Fault(here, f"{rule.attribute} has no `values`: say which slot holds its `value`")
+        )
+    if attribute.keyed and rule.subject is None:
+        faults.append(_Fault(here, f"{rule.attribute} is keyed: say which slot is its `subject`"))
+    if not attribute.keyed and rule.subject is not None:
+        faults.append(
+            _Fault((*here, "subject"), f"{rule.attribute} is not keyed: it has no subject")
+        )
+    return faults
+
+
+def _exchange_faults(domain: Domain, here: Place, rule: ExchangeRule) -> list[_Fault]:
+    known = {*domain.slots, *domain.entities}
+    faults = [
+        _Fault((*here, key), f"unknown slot {slot!r}")
+        for key, slot in (("value", rule.value), ("subject", rule.subject))
+        if slot is not None and slot not in domain.slots
+    ]
+    faults.extend(
+        _Fault((*here, "needs"), f"unknown slot or entity type {name!r}")
+        for name in rule.needs
+        if name not in known | {"value"}
+    )
+    for language, template in (("en", rule.text.en), ("zh", rule.text.zh)):
+        faults.extend(
+            _Fault((*here, "text", language), f"unknown name {name!r} in braces")
+            for name in template_names(template) or ()
+            if name not in known | BUILT_IN
+        )
+    return faults
+
+
+def _guard_faults(domain: Domain) -> list[_Fault]:
+    # without them "I do not live there" would say where somebody lives
+    return [
+        _Fault(("facts",), f"facts of the type `statement` need words in cues.{guard}.{language}")
+        for guard in GUARDS
+        for language, words in (
+            ("en", getattr(domain.cues, guard).en),
+            ("zh", getattr(domain.cues, guard).zh),
+        )
+        if not words
+    ]
+
+
+def _fact_faults(domain: Domain) -> list[_Fault]:
+    faults: list[_Fault] = []
+    for name, rule in domain.facts.items():
+        here = ("facts", name)
+        faults.extend(_value_place_faults(domain, here, rule))
+        if rule.topic is not None and rule.topic not in domain.topics:
+            faults.append(_Fault((*here, "topic"), f"unknown topic {rule.topic!r}"))
+        if rule.intent is not None and rule.intent not in domain.intents:
+            faults.append(_Fault((*here, "intent"), f"unknown intent {rule.intent!r}"))
+        if isinstance(rule, ExchangeRule):
+            faults.extend(_exchange_faults(domain, here, rule))
+    if any(isinstance(rule, StatementRule) for rule in domain.facts.values()):
+        faults.extend(_guard_faults(domain))
+    return faults
+
+
 def _faults(domain: Domain) -> list[_Fault]:
     return [
         *_entity_faults(domain),
         *_relation_faults(domain),
         *_path_faults(domain),
         *_reference_faults(domain),
+        *_speaker_faults(domain),
+        *_slot_faults(domain),
+        *_fact_faults(domain),
     ]
 
 
-_Place: TypeAlias = tuple[str | int, ...]
-_Lines: TypeAlias = dict[_Place, int]
-
-
-class _Reader:
-    """Turns YAML nodes into plain values, and notes the line of each."""
-
-    def __init__(self) -> None:
-        self.lines: _Lines = {}
-        self.faults: list[tuple[int, str]] = []
-        self._loader = yaml.SafeLoader("")
-        self._values = 0
-
-    def read(self, node: yaml.Node, place: _Place = ()) -> Any:  # noqa: ANN401 - YAML is any
-        line = node.start_mark.line + 1
-        self.lines.setdefault(place, line)
-        self._values += 1
-        if self._values > MAX_VALUES:
-            if self._values == MAX_VALUES + 1:
-                self.faults.append((line, f"more than {MAX_VALUES} values: check the aliases"))
-            return None
-        if isinstance(node, yaml.MappingNode) and node.tag == _TAGS["map"]:
-            return self._mapping(node, place)
-        if isinstance(node, yaml.SequenceNode) and node.tag == _TAGS["seq"]:
-            return [self.read(item, (*place, index)) for index, item in enumerate(node.value)]
-        return self._scalar(node, line)
-
-    def _mapping(self, node: yaml.MappingNode, place: _Place) -> dict[str, Any]:
-        result: dict[str, Any] = {}
-        for key_node, value_node in node.value:
-            line = key_node.start_mark.line + 1
-            if not isinstance(key_node, yaml.ScalarNode):
-                self.faults.append((line, "a key must be a word"))
-                continue
-            key = key_node.value
-            if key_node.tag != _TAGS["str"]:
-                self.faults.append((line, f"a key must be a word, not {key!r} (put it in quotes)"))
-                continue
-            if key in result:
-                self.faults.append((line, f"{key!r} stands twice"))
-                continue
-            self.lines[*place, key] = line
-            result[key] = self.read(value_node, (*place, key))
-        return result
-
-    def _scalar(self, node: yaml.Node, line: int) -> Any:  # noqa: ANN401 - YAML is any
-        if not isinstance(node, yaml.ScalarNode) or node.tag not in _SCALAR_TAGS:
-            kind = node.tag.rpartition(":")[2]
-            self.faults.append((line, f"a {kind} is of no use here (put texts in quotes)"))
-            return None
-        try:
-            return self._loader.construct_object(node)
-        except (yaml.YAMLError, ValueError, LookupError, AttributeError, OverflowError):
-            self.faults.append((line, f"{node.value[:50]!r} cannot be read as its type"))
-            return None
-
-
-def _line(lines: _Lines, path: tuple[str | int, ...]) -> int:
-    # pydantic's places may go deeper than the file's (e.g. a union's branch): walk up
-    while path and path not in lines:
-        path = path[:-1]
-    return lines.get(path, 1)
-
-
-def _error_line(error: yaml.YAMLError, text: str) -> int:
-    if isinstance(error, yaml.MarkedYAMLError) and error.problem_mark is not None:
-        return error.problem_mark.line + 1
-    if isinstance(error, yaml.reader.ReaderError):
-        return text.count("\n", 0, error.position) + 1
-    return 1
-
-
-def _said(error: yaml.YAMLError) -> str:
-    problem = error.problem if isinstance(error, yaml.MarkedYAMLError) else None
-    return problem or str(error).partition("\n")[0]
+def _place(lines: Lines, location: Place) -> Place:
+    """Return pydantic's place as the file has it: without the branch of a union taken."""
+    place: Place = ()
+    for number, part in enumerate(location):
+        # what is missing is named, but stands nowhere
+        if (*place, part) in lines or number == len(location) - 1:
+            place = (*place, part)
+    return place
 
 
 def parse_domain(text: str, file: str = "domain.yaml") -> Domain:
@@ -657,41 +764,28 @@ def parse_domain(text: str, file: str = "domain.yaml") -> Domain:
         DomainFault: With every fault found, each with its line.
 
     """
-    reader = _Reader()
     try:
-        node = yaml.compose(text, Loader=yaml.SafeLoader)
-        if not isinstance(node, yaml.MappingNode):
-            raise DomainFault([f"{file}:1: the file must be a mapping with `version`, `name`, …"])
-        data = reader.read(node)
-    except yaml.YAMLError as error:
+        data, lines = read_yaml(text)
+    except YamlFault as error:
         raise DomainFault(
-            [f"{file}:{_error_line(error, text)}: not YAML: {_said(error)}"]
+            [f"{file}:{line}: {message}" for line, message in error.faults]
         ) from error
-    except RecursionError as error:
-        raise DomainFault([f"{file}:1: nested too deeply, or an alias holds itself"]) from error
-    except (ValueError, OverflowError) as error:
-        if isinstance(error, DomainFault):
-            raise
-        # PyYAML lets some of its own through, e.g. for "\\UFFFFFFFF"
-        raise DomainFault([f"{file}:1: not YAML: {error}"]) from error
-    if reader.faults:
-        raise DomainFault([f"{file}:{line}: {message}" for line, message in reader.faults])
-    lines = reader.lines
     try:
         domain = Domain.model_validate(data)
     except ValidationError as error:
         raise DomainFault(
             [
-                f"{file}:{_line(lines, item['loc'])}: "
-                f"{'.'.join(str(part) for part in item['loc']) or 'file'}: "
+                f"{file}:{line_of(lines, place)}: "
+                f"{'.'.join(str(part) for part in place) or 'file'}: "
                 f"{item['msg'].removeprefix('Value error, ')}"
                 for item in error.errors()
+                for place in [_place(lines, item["loc"])]
             ]
         ) from error
     if found := _faults(domain):
         raise DomainFault(
             [
-                f"{file}:{_line(lines, fault.path)}: "
+                f"{file}:{line_of(lines, fault.path)}: "
                 f"{'.'.join(str(part) for part in fault.path)}: {fault.message}"
                 for fault in found
             ]

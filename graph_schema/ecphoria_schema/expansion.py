@@ -14,9 +14,9 @@ from ecphoria_schema.walk import Hop
 # May be shown: the user's own or shared, of an allowed privacy, known to be true at $p.t.
 _VISIBLE = (
     "m.tenant = $p.tenant AND (m.user_id = $p.user OR m.user_id IS NULL) "
-    "AND m.privacy IN $p.privacy AND m.status IN ['active', 'superseded'] "
+    "AND m.privacy IN $p.privacy AND m.status IN $p.statuses "
     "AND m.valid_from <= $p.t AND (m.expires_at IS NULL OR m.expires_at > $p.t) "
-    "AND ($p.history OR m.valid_until IS NULL OR m.valid_until > $p.t)"
+    "AND ($p.history OR (m.tier = 'hot' AND (m.valid_until IS NULL OR m.valid_until > $p.t)))"
 )
 _ROW = "{props: properties(m), about: [(m)-[:ABOUT]->(a) | a.key]}"
 _MAX_PARENTS = 2
@@ -56,8 +56,8 @@ def expansion_query(domain: Domain, path: str) -> str:
     siblings (the same device's warranties). Then it collects other current memories about what
     was reached.
 
-    Parameter: the map ``p`` of ``tenant, user, owner, t, history, privacy, seeds, anchors,
-    from_root, cap, scan`` and ``mentions_<Type>`` for every entity type. Columns: ``seeds,
+    Parameter: the map ``p`` of ``tenant, user, owner, t, history, statuses, privacy, seeds,
+    anchors, from_root, cap, scan`` and ``mentions_<Type>`` for every entity type. Columns: ``seeds,
     others, entities, edges, named, hidden, full, sources``.
     """
     walk = domain.walks[path]

@@ -15,10 +15,12 @@ from ecphoria_schema.domain import (
     RESERVED_PROPERTIES,
     Domain,
     DomainFault,
+    KindPolicy,
     load_domain,
     parse_domain,
     shipped_domain,
 )
+from ecphoria_schema.fact_rules import StatementRule
 
 CLINIC = Path(__file__).parents[1] / "domains" / "clinic.yaml"
 TEXT = CLINIC.read_text(encoding="utf-8")
@@ -56,8 +58,13 @@ FAULTS: dict[str, tuple[str, str, str, int | None]] = {
     "missing key": ("default_source: chart\n", "", "default_source: Field required", None),
     "duplicate key": ("root: Patient\n", "root: Patient\nroot: Visit\n", "'root' stands twice", 0),
     "duplicate type": ("  Doctor:\n", "  Visit:\n", "'Visit' stands twice", 0),
-    "key that is no word": ("  hearsay: {", "  no: {", "a key must be a word, not 'no'", 0),
-    "key that is a list": ("  hearsay: {", "  [a, b]: {", "a key must be a word", 0),
+    "key that is no word": (
+        "  hearsay: {title",
+        "  no: {title",
+        "a key must be a word, not 'no'",
+        0,
+    ),
+    "key that is a list": ("  hearsay: {title", "  [a, b]: {title", "a key must be a word", 0),
     "wrong type of value": ("room: {type: integer}", "room: 7", "properties.room", 0),
     "text for a number": ("reliability: 0.9", "reliability: high", "valid number", 0),
     "number out of range": ("reliability: 0.9", "reliability: 1.9", "less than or equal to 1", 0),
@@ -239,6 +246,184 @@ FAULTS: dict[str, tuple[str, str, str, int | None]] = {
     ),
     "attribute of no property": ("property: allergies", "property: mood", "property 'mood'", 0),
     "attribute without a dot": ("patient.allergies: {", "allergies_: {", "match pattern", 0),
+    "value of an attribute in one language": (
+        "good: {en: [fine], zh: [耐受良好]}",
+        "good: {en: [fine]}",
+        "a word in each language is needed",
+        0,
+    ),
+    "word for two values": (
+        "good: {en: [fine], zh: [耐受良好]}",
+        "good: {en: [Allergic], zh: [耐受良好]}",
+        "'Allergic' already means 'bad'",
+        0,
+    ),
+    "rule for an unknown intent": ("intent: call_off,", "intent: shout,", "intent 'shout'", 0),
+    "speaker of both sides": (
+        "service: {en: [nurse,",
+        "service: {en: [Patient,",
+        "'Patient' already marks the customer",
+        0,
+    ),
+    "unknown urgency": ("  low: {en: [not at once]", "  lowest: {en: [not at once]", "Extra", 0),
+    "slot with a name of ecphoria's": ("  room:\n    title", "  answer:\n    title", "own name", 0),
+    "slot without a pattern": (
+        "    en: ['room (\\d{1,4})(?!\\d)']\n    zh: ['(\\d{1,4})号诊室']\n",
+        "",
+        "at least one pattern",
+        None,
+    ),
+    "fact of an unknown type": ("type: exchange", "type: rumour", "'statement', 'exchange'", None),
+    "fact without a pattern": (
+        (
+            "      en: ['i am (?P<how>allergic) to (?P<what>[a-z ]{2,30})', "
+            "'i am (?P<how>fine) with (?P<what>[a-z ]{2,30})']\n"
+            "      zh: ['我对(?P<what>[^，。]{1,15})(?P<how>过敏|耐受良好)']\n"
+        ),
+        "      en: []\n",
+        "facts.tolerance.says: at least one pattern is needed",
+        -1,
+    ),
+    "fact with an unknown key": (
+        "    topic: medicine\n",
+        "    topic: medicine\n    colour: red\n",
+        "facts.tolerance.colour: Extra inputs",
+        0,
+    ),
+    "fact of an unknown attribute": (
+        "attribute: patient.tolerance",
+        "attribute: patient.mood",
+        "unknown attribute 'patient.mood'",
+        0,
+    ),
+    "fact of an unknown topic": ("topic: medicine", "topic: gossip", "topic 'gossip'", 0),
+    "fact of an unknown intent": ("    intent: book\n", "    intent: sing\n", "intent 'sing'", 0),
+    "value from no group": ("    value: how\n", "    value: why\n", "has no group 'why'", None),
+    "subject from no group": ("subject: what", "subject: who", "has no group 'who'", None),
+    "keyed attribute without a subject": (
+        "    subject: what\n",
+        "",
+        "patient.tolerance is keyed: say which slot is its `subject`",
+        None,
+    ),
+    "subject of an attribute that has none": (
+        "    attribute: visit.state\n",
+        "    attribute: visit.state\n    subject: room\n",
+        "visit.state is not keyed: it has no subject",
+        0,
+    ),
+    "value of any text without a slot": (
+        "    attribute: visit.state\n",
+        "    attribute: patient.allergies\n",
+        "patient.allergies has no `values`: say which slot holds its `value`",
+        None,
+    ),
+    "value without an attribute": (
+        "    attribute: patient.tolerance\n    value: how\n",
+        "    value: how\n",
+        "`value` and `subject` need an `attribute`",
+        None,
+    ),
+    "needs what is unknown": ("needs: [Visit, value]", "needs: [Visit, nurse]", "'nurse'", 0),
+    "needs a value of nothing": (
+        "    attribute: visit.state\n",
+        "",
+        "`needs: [value]` needs an `attribute`",
+        None,
+    ),
+    "exchange that everything fits": (
+        "    needs: [Visit, value]\n",
+        "",
+        "an exchange needs words in `question` or `answer`, or `needs`",
+        None,
+    ),
+    "template with an unknown name": (
+        "'就诊{Visit}{value}[，{room}号诊室]：“{question}”“{answer}”'",
+        "'就诊{Visit}{value}[，{floor}号诊室]：“{question}”“{answer}”'",
+        "text.zh: unknown name 'floor' in braces",
+        0,
+    ),
+    "template with an open bracket": (
+        "'就诊{Visit}{value}[，{room}号诊室]：“{question}”“{answer}”'",
+        "'就诊{Visit}{value}[，{room}号诊室：“{question}”“{answer}”'",
+        "is no template",
+        0,
+    ),
+    "template with a part that is always there": (
+        "'就诊{Visit}{value}[，{room}号诊室]：“{question}”“{answer}”'",
+        "'就诊{Visit}{value}[，诊室]：“{question}”“{answer}”'",
+        "is no template",
+        0,
+    ),
+    "template that looks inside": (
+        "'就诊{Visit}{value}[，{room}号诊室]：“{question}”“{answer}”'",
+        "'就诊{Visit.id}{value}'",
+        "unknown name 'Visit.id' in braces",
+        0,
+    ),
+    "pattern that may run away": (
+        "(?P<what>[a-z ]{2,30})', 'i am (?P<how>fine)",
+        "(?P<what>(?:[a-z ]+)+)', 'i am (?P<how>fine)",
+        "repeats without end",
+        0,
+    ),
+    "pattern with a strange group": (
+        "'i am (?P<how>fine) with (?P<what>[a-z ]{2,30})'",
+        "'i am (?P<how>fine) with (?P<what>[a-z ]{2,30})(?P<WHY>x)'",
+        "has a group 'WHY'",
+        None,
+    ),
+    "pattern that matches nothing": (
+        "'i am (?P<how>fine) with (?P<what>[a-z ]{2,30})'",
+        "'(?P<how>fine)?(?P<what>[a-z ]{0,30})'",
+        "matches the empty text",
+        0,
+    ),
+    "statements without their guards": (
+        "  third_person: {en: [he, she, his, her], zh: [他, 她]}\n",
+        "  third_person: {en: [he, she, his, her]}\n",
+        "need words in cues.third_person.zh",
+        None,
+    ),
+    "pair of days that is none": (
+        "half_life_days: 900, expires_after_days: 3650",
+        "half_life_days: 900, expires_after_days: [30]",
+        "must be a number of days, or [least, most]",
+        0,
+    ),
+    "pair of days upside down": (
+        "half_life_days: 900, expires_after_days: 3650",
+        "half_life_days: 900, expires_after_days: [90, 30]",
+        "the least first",
+        0,
+    ),
+    "days that are none": (
+        "half_life_days: 900, expires_after_days: 3650",
+        "half_life_days: 900, expires_after_days: 0",
+        "greater than 0",
+        0,
+    ),
+    "days in words": (
+        "half_life_days: 900, expires_after_days: 3650",
+        "half_life_days: 900, expires_after_days: month",
+        "must be a number of days",
+        0,
+    ),
+    "importance below its floor": (
+        "half_life_days: 400, importance: 0.6",
+        "half_life_days: 400, importance_floor: 0.8, importance: 0.6",
+        "importance 0.6 is below its floor 0.8",
+        0,
+    ),
+    "decay that stands still": (
+        "half_life_days: 90}",
+        (
+            "half_life_days: 90, decay: {per_day: 1, on_use: 0.2, archive_below: 0.1,"
+            " archive_unused_days: 30}}"
+        ),
+        "less than 1",
+        0,
+    ),
     "unknown source": ("default_source: chart", "default_source: fax", "source 'fax'", 0),
     "missing kind policy": (
         "  semantic: {half_life_days: 400, importance: 0.6}\n",
@@ -354,6 +539,9 @@ def test_the_clinic_is_wired_to_nothing_of_the_shop() -> None:
         (clinic.topics, shop.topics),
         (clinic.sources, shop.sources),
         (clinic.attributes, shop.attributes),
+        (clinic.intents, shop.intents),
+        (clinic.slots, shop.slots),
+        (clinic.facts, shop.facts),
     ):
         assert not set(ours) & set(theirs)
     assert not {r.type for r in clinic.relations} & {r.type for r in shop.relations}
@@ -414,6 +602,49 @@ def test_the_shipped_domain_is_what_the_design_says() -> None:
         assert topic.keywords.zh, topic.title.en
     for entity in shop.entities.values():
         assert not set(entity.properties) & RESERVED_PROPERTIES
+
+
+def test_the_shipped_kinds_live_as_the_brief_says() -> None:
+    kinds = shipped_domain().kinds
+    assert [kinds["episodic"].lifetime_days(x) for x in (0.0, 0.5, 1.0)] == [30, 60, 90]
+    assert kinds["semantic"].lifetime_days(1.0) is None
+    assert kinds["procedural"].lifetime_days(0.0) is None
+    assert (kinds["procedural"].importance_floor, kinds["semantic"].importance_floor) == (0.8, 0.0)
+    decay = kinds["episodic"].decay
+    assert decay is not None
+    assert (decay.per_day, decay.on_use, decay.archive_below) == (0.95, 0.2, 0.1)
+    assert decay.archive_unused_days == 30
+    assert kinds["semantic"].decay is None
+    assert kinds["procedural"].decay is None
+
+
+@given(st.floats(0, 1), st.floats(0, 1))
+def test_the_more_important_lives_no_shorter(one: float, other: float) -> None:
+    policy = KindPolicy(half_life_days=1, expires_after_days=(10.0, 20.0), importance_floor=0.25)
+    less, more = sorted((one, other))
+    assert 12.5 <= (policy.lifetime_days(less) or 0) <= (policy.lifetime_days(more) or 0) <= 20
+
+
+def test_a_single_lifetime_is_the_same_for_all() -> None:
+    policy = load_domain(CLINIC).kinds["procedural"]
+    assert policy.lifetime_days(0.0) == policy.lifetime_days(1.0) == 3650
+
+
+def test_every_shipped_fact_speaks_both_languages() -> None:
+    shop = shipped_domain()
+    for name, rule in shop.facts.items():
+        if isinstance(rule, StatementRule):
+            assert rule.says.en, name
+            assert rule.says.zh, name
+        else:
+            assert bool(rule.question.any.en) == bool(rule.question.any.zh), name
+            assert bool(rule.answer.any.en) == bool(rule.answer.any.zh), name
+    for words in (shop.speakers.customer, shop.speakers.service, shop.urgency.high):
+        assert words.en
+        assert words.zh
+    for intent in shop.intents.values():
+        assert intent.keywords.en
+        assert intent.keywords.zh
 
 
 def test_a_domain_cannot_be_changed() -> None:

@@ -13,6 +13,7 @@ from ecphoria_schema.expansion import expansion_query, names_query
 
 BOTH = [(domain, path) for domain in (AFTER_SALES, CLINIC) for path in domain.paths]
 VALUES = {"tenant", "user", "owner", "t", "history", "privacy", "seeds", "anchors", "from_root"}
+VALUES |= {"statuses"}
 CAPS = {"cap", "scan"}
 
 
@@ -39,7 +40,7 @@ def test_labels_and_relations_are_the_domains_and_literals_are_ours(domain, path
     assert labels <= {*domain.entities, "Memory", "Source"}
     types = {relation.type for relation in domain.relations}
     assert set(re.findall(r"\[:(\w+)\]", bare)) <= types | {"ABOUT"}
-    assert set(re.findall(r"'([^']*)'", text)) <= types | {"active", "superseded"}
+    assert set(re.findall(r"'([^']*)'", text)) <= types | {"hot"}
     assert not set('`;"\\') & set(text)
 
 
@@ -63,7 +64,8 @@ def test_every_memory_is_filtered_by_scope_and_time(domain, path):
         "m.valid_from <= $p.t",
         "m.expires_at > $p.t",
         "m.valid_until > $p.t",
-        "m.status IN ['active', 'superseded']",
+        "m.status IN $p.statuses",
+        "m.tier = 'hot'",
     ):
         assert text.count(test) == reads == 3
 

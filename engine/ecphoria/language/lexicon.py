@@ -3,14 +3,25 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
+from typing import Final, Literal, TypeAlias
 
-from ecphoria.language.folding import Compact, fold, is_han
-from ecphoria.model import EntityRef, NamedEntity
-from ecphoria_schema.domain import Domain, Vocabulary
+from ecphoria.language.folding import Compact
+from ecphoria.language.words import Met, WordIndex, flattened
+from ecphoria.model import EntityRef, NamedEntity, Urgency
+from ecphoria_schema.domain import Domain, IntentRule, TopicRule
+from ecphoria_schema.fact_rules import Cue, FactRule, StatementRule
 
-_WORD_EDGE = r"(?<![0-9a-z]){}(?![0-9a-z])"
+# Full-width forms, the blank of Chinese type, and the curly apostrophe of phones.
+_NARROW = {code: code - 0xFEE0 for code in range(0xFF01, 0xFF5F)} | {
+    0x3000: 0x20,
+    0x2019: 0x27,
+    0x2018: 0x27,
+}
+# What was found in so many short texts is kept.
+_KEPT_TEXTS, _KEPT_CHARS = 128, 2_000
 # A name of one character stands in too many texts by chance.
 _MIN_NAME_CHARS = 2
 
@@ -32,28 +43,33 @@ class NameMention:
     refs: tuple[EntityRef, ...]
 
 
-def _pattern(words: Iterable[str]) -> re.Pattern[str] | None:
-    parts: list[str] = []
-    for word in words:
-        folded = " ".join(fold(word).split())
-        stem = folded.rstrip("*").rstrip()
-        # a line may break within a phrase
-        text = r"\s+".join(re.escape(part) for part in stem.split(" "))
-        if is_han(folded):
-            parts.append(text)
-        elif folded.endswith("*"):
-            parts.append(_WORD_EDGE.format(text + r"[0-9a-z]*"))
-        else:
-            parts.append(_WORD_EDGE.format(text))
-    return re.compile("|".join(parts)) if parts else None
+@dataclass(frozen=True, slots=True)
+class Classification:
+    """What a text is about, what it wants, how pressing it is.
+
+    Attributes:
+        topics: The domain's topics, the likeliest first.
+        intent: One of the domain's intents; None where nothing tells.
+    """
+
+    topics: tuple[str, ...]
+    intent: str | None
+    urgency: Urgency
 
 
-def _all_words(vocabulary: Vocabulary) -> tuple[str, ...]:
-    return (*vocabulary.en, *vocabulary.zh)
+FactPart: TypeAlias = Literal["statement", "question", "answer"]
 
 
-def _hits(pattern: re.Pattern[str] | None, folded: str) -> int:
-    return len(set(pattern.findall(folded))) if pattern else 0
+def _cues(fact: FactRule) -> tuple[tuple[FactPart, Cue], ...]:
+    if isinstance(fact, StatementRule):
+        return (("statement", Cue(any=fact.any, none=fact.none)),)
+    return (("question", fact.question), ("answer", fact.answer))
+
+
+# Where words of a domain are used: ("topic", "refund"), ("value", "order.status", "paid") …
+_Use: TypeAlias = tuple[str, ...]
+_Span: TypeAlias = tuple[int, int]
+_RULE_PARTS: Final = ("any", "also", "none")
 
 
 class Lexicon:
@@ -62,59 +78,180 @@ class Lexicon:
     def __init__(self, domain: Domain) -> None:
         """Compile the words of a domain."""
         self._domain = domain
-        self._topics = {
-            name: _pattern(_all_words(topic.keywords)) for name, topic in domain.topics.items()
-        }
-        self._rules = [
-            (rule.topic, _pattern(rule.any), _pattern(rule.none)) for rule in domain.topic_rules
-        ]
-        cues = domain.cues
-        self._smalltalk = _pattern(sorted(_all_words(cues.smalltalk), key=len, reverse=True))
-        self._history = _pattern(_all_words(cues.history))
-        self._procedure = _pattern(_all_words(cues.procedure))
+        self._words: WordIndex[_Use] = WordIndex()
+        for topic, declared in domain.topics.items():
+            self._words.add(declared.keywords.all, ("topic", topic))
+        for intent, wanted in domain.intents.items():
+            self._words.add(wanted.keywords.all, ("intent", intent))
+        for label, entity in domain.entities.items():
+            self._words.add(entity.pronouns.all, ("pronoun", label))
+        for cue_name, vocabulary in domain.cues:
+            self._words.add(vocabulary.all, ("cue", cue_name))
+        for level, vocabulary in domain.urgency:
+            self._words.add(vocabulary.all, ("urgency", level))
+        for name, attribute in domain.attributes.items():
+            for value, vocabulary in attribute.values.items():
+                self._words.add(vocabulary.all, ("value", name, value))
+        for name, fact in domain.facts.items():
+            for part, cue in _cues(fact):
+                self._words.add(cue.any.all, ("fact", name, part, "any"))
+                self._words.add(cue.none.all, ("fact", name, part, "none"))
+        self._topic_rules = self._rules("topic_rule", domain.topic_rules)
+        self._intent_rules = self._rules("intent_rule", domain.intent_rules)
         # ASCII edges: an id that is part of a longer token is another id
         self._ids = [
             (label, re.compile(rf"(?<![0-9A-Za-z])(?:{item.regex})(?![0-9A-Za-z])"), item.forms)
             for label, entity in domain.entities.items()
             for item in entity.id_patterns
         ]
+        self._lately_met = lru_cache(maxsize=_KEPT_TEXTS)(self._words.find)
+
+    def _met(self, text: str) -> Met[_Use]:
+        # one text is asked about many times in a row
+        return self._lately_met(text) if len(text) <= _KEPT_CHARS else self._words.find(text)
+
+    def _rules(
+        self, name: str, rules: Sequence[TopicRule | IntentRule]
+    ) -> list[tuple[_Use, _Use | None, _Use]]:
+        compiled: list[tuple[_Use, _Use | None, _Use]] = []
+        for number, rule in enumerate(rules):
+            any_, also, none = ((name, str(number), part) for part in _RULE_PARTS)
+            self._words.add(rule.any, any_)
+            self._words.add(rule.also, also)
+            self._words.add(rule.none, none)
+            compiled.append((any_, also if rule.also else None, none))
+        return compiled
+
+    def classify(self, text: str) -> Classification:
+        """Return topics, intent and urgency of a text, all of them read at once."""
+        met = self._met(text)
+        intents = self._ranked("intent", self._domain.intents, self._met_rules("intent", met), met)
+        return Classification(
+            self._topics(met), intents[0] if intents else None, self._urgency(met)
+        )
 
     def topics(self, text: str) -> tuple[str, ...]:
         """Return the topics of a text, the likeliest first: rules, then number of words met."""
-        folded = fold(text)
-        ruled = [
-            topic
-            for topic, wanted, unwanted in self._rules
-            if _hits(wanted, folded) and not _hits(unwanted, folded)
-        ]
-        counted = {
-            name: count
-            for name, pattern in self._topics.items()
-            if (count := _hits(pattern, folded))
+        return self._topics(self._met(text))
+
+    def _topics(self, met: Met[_Use]) -> tuple[str, ...]:
+        return self._ranked("topic", self._domain.topics, self._met_rules("topic", met), met)
+
+    def _met_rules(self, what: str, met: Met[_Use]) -> Iterator[str]:
+        if what == "topic":
+            names = [rule.topic for rule in self._domain.topic_rules]
+            rules = self._topic_rules
+        else:
+            names = [rule.intent for rule in self._domain.intent_rules]
+            rules = self._intent_rules
+        for name, (any_, also, none) in zip(names, rules, strict=True):
+            if any_ in met and (also is None or also in met) and none not in met:
+                yield name
+
+    @staticmethod
+    def _ranked(
+        what: str, declared: Iterable[str], ruled: Iterable[str], met: Met[_Use]
+    ) -> tuple[str, ...]:
+        words = {name: met[what, name] for name in declared if (what, name) in met}
+        # a word within a longer one of another name, or of small talk, is not met:
+        # "have a nice weekend" speaks of no weekend
+        hiding = [*((what, name) for name in words), ("cue", "smalltalk")]
+        hidden = _within_others(set().union(*(_spans(use, met) for use in hiding)))
+        counts = {
+            name: sum(not hidden.issuperset(spans) for spans in found.values())
+            for name, found in words.items()
         }
-        order = {name: place for place, name in enumerate(self._domain.topics)}
-        by_count = sorted(counted, key=lambda name: (-counted[name], order[name]))
-        return tuple(dict.fromkeys((*ruled, *by_count)))
+        # a stable sort: of those with as many words, the first of the file
+        counted = sorted((name for name in counts if counts[name]), key=lambda name: -counts[name])
+        return tuple(dict.fromkeys((*ruled, *counted)))
+
+    @staticmethod
+    def _urgency(met: Met[_Use]) -> Urgency:
+        # "no hurry" holds "hurry"
+        if _free(("urgency", "high"), [("urgency", "low")], met):
+            return "high"
+        return "low" if ("urgency", "low") in met else "normal"
+
+    def has_cue(self, cue: str, text: str, values_of: str | None = None) -> bool:
+        """Whether a text holds a word of one of the domain's cues, e.g. ``negation``.
+
+        Small talk that holds such a word ("no problem") says nothing, nor does a word within
+        one for another thing (the 它 of 其它).
+
+        Args:
+            cue: Name of the cue.
+            text: Where to look.
+            values_of: An attribute; the cue's words within those for its values ("not shipped
+                yet") do not count either.
+        """
+        values = self._domain.attributes[values_of].values if values_of else ()
+        return self._stands(
+            ("cue", cue),
+            self._met(text),
+            *(("value", str(values_of), value) for value in values),
+        )
+
+    def fits(self, fact: str, part: FactPart, text: str) -> bool:
+        """Whether a part of what was said has the words that a fact rule wants, and no other."""
+        any_, none = (("fact", fact, part, which) for which in ("any", "none"))
+        met = self._met(text)
+        wanted = dict(_cues(self._domain.facts[fact]))[part].any.all
+        return (not wanted or self._stands(any_, met)) and not self._stands(none, met)
+
+    @staticmethod
+    def _stands(use: _Use, met: Met[_Use], *hiding: _Use) -> bool:
+        return bool(_free(use, (("cue", "smalltalk"), ("cue", "another"), *hiding), met))
+
+    def values_met(self, attribute: str, text: str) -> tuple[str, ...]:
+        """Return the values of an attribute whose words stand in a text, in order of the file."""
+        met = self._met(text)
+        uses = [("value", attribute, value) for value in self._domain.attributes[attribute].values]
+        # a value's word within a longer one of another value ("paid" in "not paid") is not it
+        return tuple(use[-1] for use in uses if _free(use, uses, met))
+
+    def value_named(self, attribute: str, words: str) -> str | None:
+        """Return the value of an attribute that words are a name of, and of nothing more."""
+        flat = flattened(words)
+        met = self._met(words)
+        for value in self._domain.attributes[attribute].values:
+            for spans in met.get(("value", attribute, value), {}).values():
+                if (0, len(flat)) in spans:
+                    return value
+        return None
+
+    def pronouns(self, text: str) -> tuple[str, ...]:
+        """Return the entity types of which a text means the one named last, e.g. by "it"."""
+        met = self._met(text)
+        return tuple(
+            label
+            for label in self._domain.entities
+            if _free(("pronoun", label), [("cue", "another")], met)
+        )
 
     def is_smalltalk(self, text: str) -> bool:
         """Whether a text is nothing but small talk."""
-        folded = fold(text)
-        if self._smalltalk is None or not self._smalltalk.search(folded):
+        flat = flattened(text)
+        spans = self._smalltalk(text)
+        if not spans:
             return False
-        rest = self._smalltalk.sub(" ", folded)
-        return not any(char.isalnum() for char in rest)
+        covered = {place for start, end in spans for place in range(start, end)}
+        return not any(char.isalnum() and place not in covered for place, char in enumerate(flat))
+
+    def _smalltalk(self, text: str) -> list[_Span]:
+        found = self._met(text).get(("cue", "smalltalk"), {})
+        return [span for spans in found.values() for span in spans]
 
     def wants_history(self, text: str) -> bool:
         """Whether a question asks for what used to be."""
-        return bool(_hits(self._history, fold(text)))
+        return ("cue", "history") in self._met(text)
 
     def wants_procedure(self, text: str) -> bool:
         """Whether a question asks how something is done or what the rule is."""
-        return bool(_hits(self._procedure, fold(text)))
+        return ("cue", "procedure") in self._met(text)
 
     def id_mentions(self, text: str) -> tuple[IdMention, ...]:
         """Return the ids in a text. They may belong to nothing."""
-        narrow = _narrow(text)
+        narrow = narrowed(text)
         found: dict[str, dict[EntityRef, None]] = {}
         for label, pattern, forms in self._ids:
             for match in pattern.finditer(narrow):
@@ -153,8 +290,21 @@ def _within_others(spans: set[tuple[int, int]]) -> set[tuple[int, int]]:
     return hidden
 
 
-def _narrow(text: str) -> str:
-    # full-width digits, letters and ＃ become ASCII; case stays, ids are case-sensitive
-    return "".join(
-        chr(ord(char) - 0xFEE0) if "\uff01" <= char <= "\uff5e" else char for char in text
-    )
+def _spans(use: _Use, met: Met[_Use]) -> set[_Span]:
+    return {span for spans in met.get(use, {}).values() for span in spans}
+
+
+def _free(use: _Use, hiding: Iterable[_Use], met: Met[_Use]) -> set[_Span]:
+    """Return where words of a use stand that do not lie within longer words of other uses."""
+    spans = _spans(use, met)
+    if not spans:
+        return spans
+    return spans - _within_others(spans.union(*(_spans(other, met) for other in hiding)))
+
+
+def narrowed(text: str) -> str:
+    """Return a text of the same length with full-width digits, letters and signs made ASCII.
+
+    Case stays: ids are case-sensitive.
+    """
+    return text if text.isascii() else text.translate(_NARROW)

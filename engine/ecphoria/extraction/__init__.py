@@ -1,0 +1,1 @@
+"""From a text to atomic facts: by the domain's rules, or by a chat model."""

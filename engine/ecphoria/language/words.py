@@ -1,0 +1,97 @@
+"""Many words of many uses, found in a text in one pass."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Hashable, Iterable
+from dataclasses import dataclass
+from typing import Generic, TypeAlias, TypeVar
+
+from ecphoria.language.folding import fold, is_han
+
+Use = TypeVar("Use", bound=Hashable)
+# Use -> word -> where it stands in the flattened text.
+Met: TypeAlias = dict[Use, dict[str, list[tuple[int, int]]]]
+
+# Words are looked up by so many first characters.
+_KEY_CHARS = 2
+
+
+@dataclass(frozen=True, slots=True)
+class _Word(Generic[Use]):
+    text: str
+    whole: bool  # a letter or digit right before or after makes it another word
+    open: bool  # any ending will do
+    use: Use
+
+
+def flattened(text: str) -> str:
+    """Return a text folded, its blanks and line breaks made single blanks."""
+    return " ".join(fold(text).split())
+
+
+def _is_letter(char: str) -> bool:
+    return "a" <= char <= "z" or "0" <= char <= "9"
+
+
+class WordIndex(Generic[Use]):
+    """Words by their first characters, each with what it is used for.
+
+    A word that holds a Han character is found anywhere, any other only whole; a trailing ``*``
+    stands for any ending.
+    """
+
+    def __init__(self) -> None:
+        """Start without words."""
+        self._by_start: dict[str, list[_Word[Use]]] = defaultdict(list)
+
+    def add(self, words: Iterable[str], use: Use) -> None:
+        """Add words for a use."""
+        for word in words:
+            flat = flattened(word)
+            stem = flat.rstrip("*").rstrip()
+            han = is_han(flat)
+            entry = _Word(stem, not han, flat.endswith("*") and not han, use)
+            self._by_start[stem[:_KEY_CHARS]].append(entry)
+
+    def find(self, text: str) -> Met[Use]:
+        """Return the words that stand in a text; of one use, the longest wherever two overlap."""
+        flat = flattened(text)
+        found: Met[Use] = {}
+        ends: dict[Use, int] = {}
+        for start in range(len(flat)):
+            here = [
+                *self._by_start.get(flat[start : start + _KEY_CHARS], ()),
+                *(self._by_start.get(flat[start], ()) if start + 1 < len(flat) else ()),
+            ]
+            if not here:
+                continue
+            # the longest first: a shorter one of the same use within it is not counted
+            best: dict[Use, tuple[int, str]] = {}
+            for word in here:
+                end = self._end(word, flat, start)
+                if end > best.get(word.use, (0, ""))[0]:
+                    best[word.use] = (end, word.text)
+            for use, (end, word) in best.items():
+                if end > ends.get(use, 0):
+                    ends[use] = end
+                    found.setdefault(use, {}).setdefault(word, []).append((start, end))
+        return found
+
+    @staticmethod
+    def _end(word: _Word[Use], flat: str, start: int) -> int:
+        """Return where the word that begins there ends; 0 when it does not stand there."""
+        stem = word.text
+        if not flat.startswith(stem, start):
+            return 0
+        end = start + len(stem)
+        if not word.whole:
+            return end
+        if start and _is_letter(stem[0]) and _is_letter(flat[start - 1]):
+            return 0
+        if word.open:
+            while end < len(flat) and _is_letter(flat[end]):
+                end += 1
+        elif end < len(flat) and _is_letter(stem[-1]) and _is_letter(flat[end]):
+            return 0
+        return end

@@ -1,0 +1,3 @@
+UNWIND $keys AS k
+MATCH (m:Memory {key: k}) WHERE m.claim IS NOT NULL
+RETURN DISTINCT m.claim AS claim

@@ -1,0 +1,3 @@
+UNWIND $keys AS k
+MATCH (m:Memory {key: k})-[r]-()
+DELETE r

@@ -1,0 +1,3 @@
+UNWIND $keys AS k
+MATCH (m:Memory {key: k}) WHERE m.status <> 'forgotten'
+RETURN m.key AS key, m.kind AS kind

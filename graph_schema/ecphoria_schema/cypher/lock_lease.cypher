@@ -1,0 +1,2 @@
+MERGE (l:Lease {key: $key})
+SET l.token = $token

@@ -1,0 +1,11 @@
+CREATE CONSTRAINT claim_key IF NOT EXISTS FOR (n:Claim) REQUIRE n.key IS UNIQUE;
+CREATE CONSTRAINT mention_key IF NOT EXISTS FOR (n:Mention) REQUIRE n.key IS UNIQUE;
+CREATE CONSTRAINT lease_key IF NOT EXISTS FOR (n:Lease) REQUIRE n.key IS UNIQUE;
+CREATE INDEX mention_memory IF NOT EXISTS FOR (n:Mention) ON (n.memory);
+CREATE INDEX mention_entity IF NOT EXISTS FOR (n:Mention) ON (n.entity);
+CREATE INDEX memory_claim IF NOT EXISTS FOR (n:Memory) ON (n.claim);
+CREATE INDEX memory_said_key IF NOT EXISTS FOR (n:Memory) ON (n.said_key);
+CREATE INDEX memory_words_key IF NOT EXISTS FOR (n:Memory) ON (n.words_key);
+CREATE INDEX memory_session_key IF NOT EXISTS FOR (n:Memory) ON (n.session_key);
+CREATE INDEX memory_expires_at IF NOT EXISTS FOR (n:Memory) ON (n.expires_at);
+CREATE INDEX memory_archive_at IF NOT EXISTS FOR (n:Memory) ON (n.archive_at);
