@@ -1,0 +1,1 @@
+"""Chat models behind an OpenAI-compatible API, and what is asked of them."""
