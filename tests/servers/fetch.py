@@ -2,9 +2,10 @@
 
     python tests/servers/fetch.py
 
-Neo4j Community comes as jars from Maven (see `pom.xml`), Milvus as the `milvus` wheel. Both land
-in `.cache/servers` below the repository root, or in `ECPHORIA_TEST_CACHE`. Needs only the standard
-library, so that it runs before anything is installed.
+Neo4j Community comes as jars from Maven (see `pom.xml`), Milvus as the `milvus` wheel, Redis as
+Debian packages, or from the path where there is no apt. All land in `.cache/servers` below the
+repository root, or in `ECPHORIA_TEST_CACHE`. Needs only the standard library, so that it runs
+before anything is installed.
 """
 
 from __future__ import annotations
@@ -28,6 +29,8 @@ if TYPE_CHECKING:
 
 POM = Path(__file__).with_name("pom.xml")
 MILVUS_VERSION = "2.3.5"
+# The server is in the first two; the others are libraries that a small system lacks.
+REDIS_PACKAGES = ("redis-server", "redis-tools", "libjemalloc2", "liblzf1")
 STAMP = "complete"
 
 
@@ -53,6 +56,36 @@ def neo4j_home() -> Path:
 def milvus_home() -> Path:
     """Return the directory with Milvus' `bin` and `milvus` package, complete or not."""
     return cache_dir() / f"milvus-{MILVUS_VERSION}"
+
+
+def redis_home() -> Path:
+    """Return the directory that Redis' packages are unpacked in, complete or not."""
+    return cache_dir() / "redis"
+
+
+def redis_stamp() -> str:
+    """Return what the stamp of a current Redis download says."""
+    return " ".join(REDIS_PACKAGES)
+
+
+def redis_server() -> tuple[Path, dict[str, str]]:
+    """Return the Redis server of this machine and the environment variables that it needs.
+
+    Raises:
+        MissingToolError: When it is neither fetched nor on the path.
+    """
+    home = redis_home()
+    if is_complete(home, redis_stamp()):
+        libraries = sorted({str(file.parent) for file in home.rglob("*.so.*")})
+        return home / "usr/bin/redis-server", {"LD_LIBRARY_PATH": os.pathsep.join(libraries)}
+    found = shutil.which("redis-server")
+    if found is None:
+        message = (
+            "redis-server is missing: run `python tests/servers/fetch.py` where there is apt, "
+            "or install Redis"
+        )
+        raise MissingToolError(message)
+    return Path(found), {}
 
 
 def neo4j_stamp() -> str:
@@ -177,15 +210,63 @@ def fetch_milvus() -> Path:
     return home
 
 
+def fetch_redis() -> Path:
+    """Fetch Redis' Debian packages unless they are there, and unpack them; needs no root.
+
+    Where there is no apt, a `redis-server` on the path does.
+
+    Returns:
+        The directory with the packages, or the server on the path.
+
+    Raises:
+        MissingToolError: With neither apt nor Redis.
+    """
+    home, stamp = redis_home(), redis_stamp()
+    if is_complete(home, stamp):
+        say(f"{home.name}: already in {home.parent}")
+        return home
+    if shutil.which("apt-get") is None or shutil.which("dpkg") is None:
+        server, _ = redis_server()
+        say(f"{home.name}: {server} is used")
+        return server
+    say(f"{home.name}: fetching about 1.4 MB")
+    with _whole_or_nothing(home, stamp) as work:
+        with tempfile.TemporaryDirectory() as packages:
+            _download(Path(packages))
+            for package in sorted(Path(packages).glob("*.deb")):
+                _run(["dpkg", "-x", str(package), str(work)])
+        # dpkg gives it the mode of the root directory in a package
+        work.chmod(0o755)
+    return home
+
+
+def _download(folder: Path) -> None:
+    """Put the packages into a folder, with package lists of our own where there are none."""
+    # by default apt hands over to a user who may not write here, and says so
+    command = ["apt-get", "-q", "-o", "APT::Sandbox::User=root"]
+    download = ["download", *REDIS_PACKAGES]
+    if subprocess.run([*command, *download], cwd=folder, check=False).returncode == 0:
+        return
+    (folder / "lists" / "partial").mkdir(parents=True)
+    (folder / "cache" / "archives" / "partial").mkdir(parents=True)
+    own = ["-o", f"Dir::State::Lists={folder / 'lists'}", "-o", f"Dir::Cache={folder / 'cache'}"]
+    _run([*command, *own, "update"])
+    say("  $ " + " ".join([*command, *own, *download]))
+    subprocess.run([*command, *own, *download], cwd=folder, check=True)
+
+
 def main() -> int:
-    """Fetch both; return 1 when something is missing or a download failed."""
+    """Fetch all; return 1 when something is missing or a download failed."""
     code = 0
-    steps: list[Callable[[], Path]] = [fetch_neo4j, fetch_milvus]
+    steps: list[Callable[[], Path]] = [fetch_neo4j, fetch_milvus, fetch_redis]
     for step in steps:
         began = time.monotonic()
         try:
             step()
         except MissingToolError as error:
+            if step is fetch_redis and os.environ.get("CI") != "true":
+                say(f"note: {error}; the tests that need it are skipped")
+                continue
             say(f"error: {error}")
             code = 1
         except subprocess.CalledProcessError as error:

@@ -14,7 +14,7 @@ import shlex
 import socket
 import subprocess
 import sys
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any
 
 import grpc
 import yaml
@@ -22,7 +22,7 @@ from pymilvus import MilvusClient
 from pymilvus.exceptions import MilvusException
 
 from . import fetch
-from .process import GUARD, GuardedProcess, StartError, Unavailable, tail, wait_until
+from .process import GUARD, GuardedProcess, Server, StartError, Unavailable, tail, wait_until
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -140,8 +140,10 @@ def ping(uri: str) -> bool:
     return True
 
 
-class MilvusServer:
+class MilvusServer(Server):
     """A Milvus server that lives as long as its `with` block, and never longer than the tests."""
+
+    NAME = "Milvus"
 
     def __init__(self, data_dir: Path, *, grace: float = 10) -> None:
         """Prepare a server; nothing runs yet.
@@ -159,10 +161,8 @@ class MilvusServer:
             message = f"{self._wheel} is missing: run `python tests/servers/fetch.py`"
             raise Unavailable(message)
         self._prelude = namespaces()
-        self.home = data_dir.absolute()
+        super().__init__(data_dir, grace)
         self.port = 0
-        self._grace = grace
-        self._process: GuardedProcess | None = None
 
     @property
     def uri(self) -> str:
@@ -170,45 +170,28 @@ class MilvusServer:
         return f"http://127.0.0.1:{self.port}"
 
     @property
-    def process(self) -> GuardedProcess:
-        """The running process.
+    def _has_port(self) -> bool:
+        # its own socket takes a free one, and keeps it
+        return True
 
-        Raises:
-            StartError: When it was not started.
-        """
-        if self._process is None:
-            message = "Milvus was not started"
-            raise StartError(message)
-        return self._process
-
-    def start(self) -> Self:
-        """Start, or start again on the same data and port, and wait until it answers.
-
-        Raises:
-            StartError: When it does not; the message ends with the last log lines.
-        """
-        if self._process is not None and self._process.alive:
-            return self
+    def _prepare_home(self) -> None:
         for name in ("configs", "data", "logs"):
             (self.home / name).mkdir(parents=True, exist_ok=True)
         data = self._wheel / "milvus" / "data"
         config = configuration((data / "config.yaml.template").read_text(), self.home)
         (self.home / "configs" / "milvus.yaml").write_text(yaml.safe_dump(config))
         (self.home / "configs" / "glog.conf").write_text((data / "glog.conf").read_text())
+
+    def _start_once(self) -> None:
         log = self.home / "logs" / "console.log"
         process = self._process = self._launch(log)
-        try:
-            wait_until(
-                self._answers,
-                name="Milvus",
-                alive=lambda: process.alive,
-                log=lambda: tail(log),
-                retry_on=(OSError, MilvusException, grpc.RpcError),
-            )
-        except BaseException:
-            self.kill9()  # also on Ctrl-C while waiting
-            raise
-        return self
+        wait_until(
+            self._answers,
+            name="Milvus",
+            alive=lambda: process.alive,
+            log=lambda: tail(log),
+            retry_on=(OSError, MilvusException, grpc.RpcError),
+        )
 
     def _launch(self, log: Path) -> GuardedProcess:
         # Only bound: clients are refused, not kept waiting, until the guard finds Milvus healthy.
@@ -245,21 +228,3 @@ class MilvusServer:
         with socket.create_connection(("127.0.0.1", self.port), timeout=5):
             pass
         return ping(self.uri)
-
-    def stop(self) -> None:
-        """Stop in good order; harmless when it is not running."""
-        if self._process is not None:
-            self._process.stop()
-
-    def kill9(self) -> None:
-        """Kill it with SIGKILL, as a crash would, and wait until it is gone."""
-        if self._process is not None:
-            self._process.kill9()
-
-    def __enter__(self) -> Self:
-        """Start."""
-        return self.start()
-
-    def __exit__(self, *_: object) -> None:
-        """Stop."""
-        self.stop()

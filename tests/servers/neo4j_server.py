@@ -5,13 +5,13 @@ from __future__ import annotations
 import hashlib
 import json
 import secrets
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING
 
 import neo4j
 from neo4j.exceptions import AuthError, DriverError, Neo4jError
 
 from . import fetch
-from .process import GuardedProcess, StartError, Unavailable, free_port, tail, wait_until
+from .process import GuardedProcess, Server, StartError, Unavailable, free_port, tail, wait_until
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -19,7 +19,6 @@ if TYPE_CHECKING:
 DATABASE = "neo4j"
 USER = "neo4j"
 HASH_ROUNDS = 1024
-PORT_ATTEMPTS = 3
 _OPENED = ("java.base/java.nio", "java.base/java.io", "java.base/sun.nio.ch")
 
 
@@ -49,12 +48,14 @@ def ping(uri: str, user: str, password: str) -> bool:
         return bool(record["one"] == 1)
 
 
-class Neo4jServer:
+class Neo4jServer(Server):
     """A Neo4j server that lives as long as its `with` block, and never longer than the tests.
 
     Opened again on the same directory it has the same data and password. It listens on 127.0.0.1
     only: on the Bolt port, and with `browser=True` on an HTTP port for Neo4j Browser.
     """
+
+    NAME = "Neo4j"
 
     def __init__(
         self,
@@ -85,7 +86,7 @@ class Neo4jServer:
             self._java = fetch.java()
         except fetch.MissingToolError as error:
             raise Unavailable(str(error)) from error
-        self.home = data_dir.absolute()
+        super().__init__(data_dir, grace)
         self.user = USER
         self.database = DATABASE
         self.password = ""
@@ -95,8 +96,6 @@ class Neo4jServer:
         self._heap = heap
         self._page_cache = page_cache
         self._browser = browser
-        self._grace = grace
-        self._process: GuardedProcess | None = None
 
     @property
     def bolt_uri(self) -> str:
@@ -109,62 +108,12 @@ class Neo4jServer:
         return f"http://127.0.0.1:{self.http_port}/browser/"
 
     @property
-    def process(self) -> GuardedProcess:
-        """The running process.
+    def _has_port(self) -> bool:
+        return bool(self.bolt_port)
 
-        Raises:
-            StartError: When it was not started.
-        """
-        if self._process is None:
-            message = "Neo4j was not started"
-            raise StartError(message)
-        return self._process
-
-    def start(self) -> Self:
-        """Start, or start again on the same data and port, and wait until it answers.
-
-        Raises:
-            StartError: When it does not; the message ends with the last log lines.
-        """
-        if self._process is not None and self._process.alive:
-            return self
-        self._prepare_home()
-        fixed = bool(self.bolt_port)
-        for attempt in range(1, PORT_ATTEMPTS + 1):
-            if not fixed:
-                self.bolt_port = free_port()
-                self.http_port = free_port() if self._browser else 0
-            try:
-                self._start_once()
-            except StartError as error:
-                taken = "Address already in use" in str(error)
-                # Somebody else took the port between our look and Neo4j's bind.
-                if taken and not fixed and attempt < PORT_ATTEMPTS:
-                    continue
-                raise
-            except BaseException:
-                self.kill9()  # also on Ctrl-C while waiting
-                raise
-            break
-        return self
-
-    def stop(self) -> None:
-        """Stop in good order; harmless when it is not running."""
-        if self._process is not None:
-            self._process.stop()
-
-    def kill9(self) -> None:
-        """Kill it with SIGKILL, as a crash would, and wait until it is gone."""
-        if self._process is not None:
-            self._process.kill9()
-
-    def __enter__(self) -> Self:
-        """Start."""
-        return self.start()
-
-    def __exit__(self, *_: object) -> None:
-        """Stop."""
-        self.stop()
+    def _choose_port(self) -> None:
+        self.bolt_port = free_port()
+        self.http_port = free_port() if self._browser else 0
 
     def _prepare_home(self) -> None:
         for name in ("conf", "data/dbms", "logs"):

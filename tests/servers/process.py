@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
 GUARD = Path(__file__).with_name("guard.py")
 READY_SECONDS = 120.0
+PORT_ATTEMPTS = 3
 
 
 class Unavailable(Exception):
@@ -181,3 +182,89 @@ def wait_until(
         time.sleep(0.1)
     message = f"{name} was not ready after {timeout:.0f} s ({reason}):\n{log()}"
     raise StartError(message)
+
+
+class Server:
+    """What a server of one guarded process does: start on a free port, stop, die, start again.
+
+    Attributes:
+        NAME: What messages call it.
+    """
+
+    NAME = ""
+
+    def __init__(self, data_dir: Path, grace: float) -> None:
+        """Prepare a server; nothing runs yet."""
+        self.home = data_dir.absolute()
+        self._grace = grace
+        self._process: GuardedProcess | None = None
+
+    @property
+    def process(self) -> GuardedProcess:
+        """The running process.
+
+        Raises:
+            StartError: When it was not started.
+        """
+        if self._process is None:
+            message = f"{self.NAME} was not started"
+            raise StartError(message)
+        return self._process
+
+    def start(self) -> Self:
+        """Start, or start again on the same data and port, and wait until it answers.
+
+        Raises:
+            StartError: When it does not; the message ends with the last log lines.
+        """
+        if self._process is not None and self._process.alive:
+            return self
+        self._prepare_home()
+        fixed = self._has_port
+        for attempt in range(1, PORT_ATTEMPTS + 1):
+            if not fixed:
+                self._choose_port()
+            try:
+                self._start_once()
+            except StartError as error:
+                taken = "Address already in use" in str(error)
+                # Somebody else took the port between our look and the server's bind.
+                if taken and not fixed and attempt < PORT_ATTEMPTS:
+                    continue
+                raise
+            except BaseException:
+                self.kill9()  # also on Ctrl-C while waiting
+                raise
+            break
+        return self
+
+    def stop(self) -> None:
+        """Stop in good order; harmless when it is not running."""
+        if self._process is not None:
+            self._process.stop()
+
+    def kill9(self) -> None:
+        """Kill it with SIGKILL, as a crash would, and wait until it is gone."""
+        if self._process is not None:
+            self._process.kill9()
+
+    def __enter__(self) -> Self:
+        """Start."""
+        return self.start()
+
+    def __exit__(self, *_: object) -> None:
+        """Stop."""
+        self.stop()
+
+    @property
+    def _has_port(self) -> bool:
+        raise NotImplementedError
+
+    def _choose_port(self) -> None:
+        raise NotImplementedError
+
+    def _prepare_home(self) -> None:
+        raise NotImplementedError
+
+    def _start_once(self) -> None:
+        raise NotImplementedError
