@@ -6,6 +6,7 @@ import asyncio
 import contextlib
 import dataclasses
 import itertools
+import json
 import math
 import os
 import socket
@@ -21,7 +22,9 @@ import grpc
 import pytest
 import pytest_asyncio
 from pymilvus import AsyncMilvusClient, DataType
+from structlog.testing import capture_logs
 
+import builders
 from ecphoria.errors import (
     ConfigurationInvalid,
     EmbeddingMismatch,
@@ -32,9 +35,16 @@ from ecphoria.errors import (
     StoreError,
     StoreUnavailable,
 )
-from ecphoria.model import EmbeddingSpec, memory_key
+from ecphoria.model import EmbeddingSpec, memory_key, vector_id
+from ecphoria.remember.indexing import index_memories
 from ecphoria.stores.milvus import MilvusIndex
-from ecphoria.stores.ports import VectorFilter, VectorRow
+from ecphoria.stores.ports import (
+    Generation,
+    IndexedRow,
+    RowFields,
+    VectorFilter,
+    VectorRow,
+)
 from ecphoria_schema.domain import KINDS
 
 DIMENSION = 8
@@ -89,6 +99,7 @@ def make_row(tenant: str, name: str, /, **changes: object) -> VectorRow:
         status="active",
         tier="hot",
         lang="en",
+        hash="0" * 32,
         vector=EAST,
     )
     return dataclasses.replace(row, **changes)  # type: ignore[arg-type]
@@ -307,7 +318,7 @@ async def test_another_model_is_a_mismatch_that_names_both(
         assert repr(other.model) in message
         assert f"version {other.version!r}" in message
         assert f"{other.dimension} dimensions" in message
-        assert "ecphoria reindex" in message
+        assert "ecphoria reembed" in message
     # what the anchors of relevance are does not change the vectors
     await open_index().prepare(dataclasses.replace(SPEC, unrelated=0.3))
     assert {info.spec for info in (await own.info()).values()} == {SPEC}
@@ -379,7 +390,7 @@ async def test_what_a_crash_left_half_made_is_completed(
     collections = {kind: info.collection for kind, info in (await index.info()).items()}
     # as after a crash before the alias was made, and one before the index was
     for kind, collection in collections.items():
-        await client.drop_alias(index._alias(kind))
+        await client.drop_alias(index._collections.alias(kind))
         await client.release_collection(collection)
     await client.drop_index(collections["semantic"], "dense")
 
@@ -395,7 +406,7 @@ async def test_an_alias_of_a_collection_that_is_not_ours(
     open_index: Callable[..., MilvusIndex], client: AsyncMilvusClient
 ) -> None:
     index = open_index()
-    alias = index._alias("episodic")
+    alias = index._collections.alias("episodic")
     schema = AsyncMilvusClient.create_schema(auto_id=False, enable_dynamic_field=False)
     schema.add_field("id", DataType.VARCHAR, is_primary=True, max_length=32)
     schema.add_field("dense", DataType.FLOAT_VECTOR, dim=DIMENSION)
@@ -471,6 +482,24 @@ async def test_a_bad_vector_is_refused_before_anything_is_written(
 
     assert caught.value.path == ("rows", 1, "vector")
     assert await index.count(own_tenant) == 0
+
+
+async def test_a_bad_vector_is_left_out_and_named_and_the_rest_of_the_batch_is_written(
+    index: MilvusIndex,
+) -> None:
+    memories = [builders.memory(f"{next(_NUMBERS)}", f"text {number}") for number in range(5)]
+    vectors = {memory.text: vector_at(number) for number, memory in enumerate(memories)}
+    vectors |= {"text 1": (math.nan, *EAST[1:]), "text 3": (0.0,) * DIMENSION}
+
+    class NoModel:
+        spec = SPEC
+
+    with capture_logs() as logs:
+        written = await index_memories(index, NoModel(), memories, vectors)  # type: ignore[arg-type]
+
+    keys = [memory.key for memory in memories]
+    assert written == await index.existing(keys) == {keys[0], keys[2], keys[4]}
+    assert [log["memory"] for log in logs] == [keys[1], keys[3]]
 
 
 @pytest.mark.parametrize("scale", [1e-320, 1e-30, 3, 1e30, 1e300])
@@ -616,6 +645,9 @@ async def test_kinds_are_apart(index: MilvusIndex, own_tenant: str) -> None:
         ({"status": "disabled"}, {}, False),
         ({"status": "forgotten"}, {}, False),
         ({"status": "disabled"}, {"as_of": None}, False),
+        ({"status": "disabled"}, {"statuses": ("active", "superseded", "disabled")}, True),
+        ({"status": "forgotten"}, {"statuses": ("active", "superseded", "disabled")}, False),
+        ({"status": "superseded"}, {"statuses": ("active",)}, False),
         ({"status": "forgotten"}, {"as_of": None}, False),
         ({"valid_from": T}, {}, True),
         ({"valid_from": T + STEP}, {}, False),
@@ -732,6 +764,343 @@ async def test_the_largest_limit(index: MilvusIndex, own_tenant: str) -> None:
     await index.upsert([make_row(own_tenant, "m")])
 
     assert await names(index, make_filter(own_tenant), limit=16_384) == ["m"]
+
+
+# --- reading rows --------------------------------------------------------------------------
+
+
+async def every_row(
+    index: MilvusIndex, kind: str, tenant: str | None, page: int
+) -> list[IndexedRow]:
+    found: list[IndexedRow] = []
+    while rows := await index.rows(kind, found[-1].id if found else "", page, tenant):
+        assert len(rows) <= page
+        found += rows
+    return found
+
+
+async def test_rows_come_once_each_and_in_order(
+    open_index: Callable[..., MilvusIndex], client: AsyncMilvusClient
+) -> None:
+    index = open_index()
+    await index.prepare(SPEC)
+    collection = (await index.info())["episodic"].collection
+    live: dict[str, VectorRow] = {}
+    # several segments, some rows written twice, some deleted: a store answers from all of them
+    for part in range(4):
+        new = [
+            make_row(f"t{part % 2}", f"m{part}-{number}", vector=vector_at(number))
+            for number in range(400)
+        ]
+        again = [dataclasses.replace(row, status="superseded") for row in list(live.values())[::7]]
+        await index.upsert([*new, *again])
+        live |= {row.key: row for row in [*new, *again]}
+        gone = list(live)[::11]
+        await index.delete(gone)
+        live = {key: row for key, row in live.items() if key not in gone}
+        await client.flush(collection)
+
+    found = await every_row(index, "episodic", None, 97)
+
+    assert [row.id for row in found] == sorted(vector_id(key) for key in live)
+    assert {row.key: row.status for row in found} == {row.key: row.status for row in live.values()}
+    own = await every_row(index, "episodic", "t1", 97)
+    assert {row.key for row in own} == {key for key in live if key.startswith("t1|")}
+    assert await index.rows("semantic", "", 10) == ()
+
+
+async def test_a_write_and_a_deletion_are_seen_by_the_next_page_of_rows(
+    index: MilvusIndex, own_tenant: str
+) -> None:
+    for number in range(10):
+        row = make_row(own_tenant, f"m{number}")
+        await index.upsert([row])
+        assert [each.key for each in await index.rows("episodic", "", 10, own_tenant)] == [row.key]
+        await index.delete([row.key])
+        assert await index.rows("episodic", "", 10, own_tenant) == ()
+
+
+async def test_a_row_reads_back_as_it_was_written(index: MilvusIndex, own_tenant: str) -> None:
+    rows = [
+        make_row(own_tenant, "plain", hash="ab" * 16),
+        make_row(
+            own_tenant,
+            "用户" * 100,
+            kind="semantic",
+            user_id=None,
+            topic=None,
+            importance=0.7,
+            valid_from=datetime(1901, 1, 1, tzinfo=UTC),
+            valid_until=T + STEP,
+            expires_at=datetime.max.replace(tzinfo=UTC, microsecond=999_000),
+            status="disabled",
+            tier="archive",
+            lang="zh",
+        ),
+    ]
+    await index.upsert(rows)
+
+    for row in rows:
+        found = await index.rows_of(row.kind, [row.key, memory_key(own_tenant, "none")])
+        (streamed,) = await index.rows(row.kind, "", 10, own_tenant)
+        assert found == {row.key: streamed}
+        assert streamed.id == vector_id(row.key)
+        assert streamed.importance == pytest.approx(row.importance, abs=1e-6)
+        wanted = dataclasses.replace(row, importance=streamed.importance)
+        for name in (item.name for item in dataclasses.fields(RowFields)):
+            assert getattr(streamed, name) == getattr(wanted, name), name
+    assert await index.rows_of("episodic", [rows[1].key]) == {}
+    assert await index.rows_of("episodic", []) == {}
+
+
+# --- generations ---------------------------------------------------------------------------
+
+OTHER = dataclasses.replace(SPEC, version="2")
+
+
+async def switched(index: MilvusIndex, spec: EmbeddingSpec, number: int = 2) -> Generation:
+    made = await index.make_generation(spec, number)
+    await index.serve(made)
+    await index.finish(made)
+    return next(item for item in await index.generations() if item.name == made.name)
+
+
+async def test_another_model_of_the_same_dimension_is_neither_read_nor_written(
+    open_index: Callable[..., MilvusIndex],
+) -> None:
+    old = open_index()
+    await old.prepare(SPEC)
+    await old.upsert([make_row("acme", "m"), make_row("acme", "n")])
+
+    made = await open_index().make_generation(OTHER, 2)
+    target = await old.at(made)
+    await target.upsert([make_row("acme", "m", vector=NORTH), make_row("acme", "n", vector=NORTH)])
+    await old.serve(made)
+
+    for late in (old, await prepared_by_force(open_index(), SPEC)):
+        for _ in range(2):
+            with pytest.raises(EmbeddingMismatch, match="restart it") as caught:
+                await names(late, make_filter("acme"))
+            assert "version '2'" in caught.value.message
+            assert "version '1'" in caught.value.message
+            with pytest.raises(EmbeddingMismatch, match="restart it"):
+                await late.upsert([make_row("acme", "m", status="superseded")])
+    new = open_index()
+    await new.prepare(OTHER)
+    assert {row.status for row in await new.rows("episodic", "", 10)} == {"active"}
+    hits = await new.search("episodic", NORTH, make_filter("acme"), 5)
+    assert [hit.similarity for hit in hits] == pytest.approx([1, 1])
+    # a deletion is right whoever makes it
+    await old.delete([memory_key("acme", "n")])
+    assert [row.key for row in await new.rows("episodic", "", 10)] == [memory_key("acme", "m")]
+
+
+async def prepared_by_force(index: MilvusIndex, spec: EmbeddingSpec) -> MilvusIndex:
+    # a process that was started before the switch, but connects only now
+    index._spec = spec
+    return index
+
+
+async def test_the_same_model_goes_on_over_a_new_generation(
+    open_index: Callable[..., MilvusIndex],
+) -> None:
+    index = open_index()
+    await index.prepare(SPEC)
+    await index.upsert([make_row("acme", "old")])
+
+    await switched(open_index(), SPEC)
+
+    assert await names(index, make_filter("acme")) == []
+    await index.upsert([make_row("acme", "new")])
+    assert await names(index, make_filter("acme")) == ["new"]
+    await index.prepare(SPEC)
+    assert await index.count() == 1
+
+
+async def test_a_deletion_reaches_what_is_kept_and_what_is_being_filled(
+    open_index: Callable[..., MilvusIndex],
+) -> None:
+    index = open_index()
+    await index.prepare(SPEC)
+    await index.upsert([make_row("acme", "m"), make_row("acme", "n")])
+    await switched(index, OTHER)
+    await index.prepare(OTHER)
+    filling = await index.make_generation(SPEC, 3)
+    await (await index.at(filling)).upsert([make_row("acme", "m"), make_row("acme", "n")])
+
+    await index.delete([memory_key("acme", "m")])
+
+    keys = [memory_key("acme", name) for name in "mn"]
+    kept = {
+        item.number: await (await index.at(item)).existing(keys)
+        for item in await index.generations()
+    }
+    assert kept == {1: {keys[1]}, 2: frozenset(), 3: {keys[1]}}
+
+
+async def test_generations_are_told_apart_until_they_are_dropped(
+    open_index: Callable[..., MilvusIndex], client: AsyncMilvusClient
+) -> None:
+    index = open_index()
+    assert await index.generations() == ()
+    await index.prepare(SPEC)
+    (first,) = await index.generations()
+    assert (first.number, first.spec, first.filling, first.replaces) == (1, SPEC, False, "")
+    assert first.kinds == first.serving == frozenset(KINDS)
+
+    second = await index.make_generation(OTHER, 2)
+    assert (second.number, second.spec, second.filling) == (2, OTHER, True)
+    assert second.serving == frozenset()
+    assert await index.make_generation(OTHER, 2) == second
+    with pytest.raises(StoreError, match="serves"):
+        await index.drop_generation(first)
+    await index.serve(second)
+    await index.serve(second)
+    await index.finish(second)
+    first, second = await index.generations()
+    assert (second.serving, second.filling, second.replaces) == (
+        frozenset(KINDS),
+        False,
+        first.name,
+    )
+    assert first.serving == frozenset()
+    assert {info.spec for info in (await index.info()).values()} == {OTHER}
+
+    # back again: what was taken out of memory is loaded
+    rows = await index.at(first)
+    await rows.upsert([make_row("acme", "m")])
+    await index.serve(first)
+    await index.finish(first)
+    await index.prepare(SPEC)
+    assert await names(index, make_filter("acme")) == ["m"]
+    first, second = await index.generations()
+    assert (first.replaces, second.serving) == (second.name, frozenset())
+
+    await index.drop_generation(second)
+    await index.drop_generation(second)
+    assert [item.name for item in await index.generations()] == [first.name]
+    assert not [name for name in await client.list_collections() if second.name in name]
+    assert await names(index, make_filter("acme")) == ["m"]
+
+
+async def test_what_a_crash_left_of_a_generation_is_completed_or_dropped(
+    open_index: Callable[..., MilvusIndex], client: AsyncMilvusClient
+) -> None:
+    index = open_index()
+    await index.prepare(SPEC)
+    made = await index.make_generation(OTHER, 2)
+    # as after a crash between two kinds, and one between renaming and dropping
+    await client.drop_collection(index._collections.name("semantic", made.name))
+    (_, half) = await index.generations()
+    assert half.kinds == frozenset(KINDS) - {"semantic"}
+    assert (await index.make_generation(OTHER, 2)).kinds == frozenset(KINDS)
+    name = index._collections.name("episodic", made.name)
+    await client.rename_collection(name, f"{name}_old")
+
+    left = [item for item in await index.generations() if not item.serving]
+    assert {item.spec for item in left if item.name.endswith("_old")} == {None}
+    for item in left:
+        await index.drop_generation(item)
+    assert [item.number for item in await index.generations()] == [1]
+
+
+async def test_a_switch_that_was_interrupted_goes_on(
+    open_index: Callable[..., MilvusIndex], client: AsyncMilvusClient
+) -> None:
+    index = open_index()
+    await index.prepare(SPEC)
+    made = await index.make_generation(OTHER, 2)
+    await index.serve(made)
+    kind = KINDS[-1]
+    first = index._collections.name(kind, (await index.generations())[0].name)
+    await client.alter_alias(first, index._collections.alias(kind))
+
+    for spec in (SPEC, OTHER):
+        with pytest.raises(EmbeddingMismatch, match="ecphoria reembed"):
+            await open_index().prepare(spec)
+    await index.serve(made)
+
+    await open_index().prepare(OTHER)
+    (first_generation, second) = await index.generations()
+    assert second.replaces == first_generation.name
+
+
+async def test_rows_of_another_version_are_refused_but_replaced(
+    open_index: Callable[..., MilvusIndex], client: AsyncMilvusClient
+) -> None:
+    index = open_index()
+    for kind in KINDS:
+        alias = index._collections.alias(kind)
+        schema = AsyncMilvusClient.create_schema(auto_id=False, enable_dynamic_field=False)
+        schema.add_field("id", DataType.VARCHAR, is_primary=True, max_length=32)
+        schema.add_field("dense", DataType.FLOAT_VECTOR, dim=DIMENSION)
+        lock = {"model": SPEC.model, "version": SPEC.version, "dimension": DIMENSION}
+        await client.create_collection(
+            f"{alias}_{'a' * 12}",
+            schema=schema,
+            properties={"ecphoria.embedding": json.dumps(lock)},
+        )
+        await client.create_alias(f"{alias}_{'a' * 12}", alias)
+
+    with pytest.raises(EmbeddingMismatch, match=r"other fields.*ecphoria reembed"):
+        await index.prepare(SPEC)
+    (old,) = await index.generations()
+    assert (old.number, old.spec, old.serving) == (0, None, frozenset(KINDS))
+    with pytest.raises(EmbeddingMismatch, match="another version"):
+        await index.at(old)
+
+    await switched(index, SPEC, 2)
+    await index.prepare(SPEC)
+    await index.upsert([make_row("acme", "m")])
+    assert await names(index, make_filter("acme")) == ["m"]
+    await index.drop_generation(old)
+    assert [item.number for item in await index.generations()] == [2]
+
+
+async def test_the_search_index_is_rebuilt_when_rows_grew(
+    vector_uri: str, vector_token: str | None, prefix: str, client: AsyncMilvusClient
+) -> None:
+    index = MilvusIndex(
+        vector_uri, token=vector_token, prefix=prefix, timeout_s=60, refresh_from=100
+    )
+    await index.prepare(SPEC)
+    collection = (await index.info())["episodic"].collection
+
+    async def grow(start: int, count: int) -> None:
+        rows = [
+            make_row("acme", f"m{number}", vector=vector_at(number))
+            for number in range(start, start + count)
+        ]
+        await index.upsert(rows)
+
+    async def step() -> None:
+        # the store indexes in the background; nothing else tells when it is done
+        async with asyncio.timeout(120):
+            while not await index.refresh():  # noqa: ASYNC110
+                await asyncio.sleep(0.2)
+
+    await grow(0, 99)
+    assert await index.refresh() == ()
+    await grow(99, 1)
+    if (await index.ping()).product == "Milvus Lite":
+        assert await index.refresh() == ()
+    else:
+        assert await index.refresh() == (collection,)
+        await step()
+        described = await client.describe_index(collection, "dense")
+        assert (described["total_rows"], described["pending_index_rows"]) == (100, 0)
+        assert await index.refresh() == ()
+        await grow(100, 29)
+        assert await index.refresh() == ()
+        await grow(129, 1)
+        assert await index.refresh() == (collection,)
+        await step()
+        assert await index.refresh() == ()
+        await index.delete([memory_key("acme", f"m{number}") for number in range(30)])
+        assert await index.refresh() == (collection,)
+    assert len(await names(index, make_filter("acme"), limit=1000)) >= 100
+    await index.drop()
+    await index.close()
 
 
 # --- a server that goes away and comes back -------------------------------------------------

@@ -21,6 +21,7 @@ from ecphoria.stores.milvus_filter import (
     literal,
     literals,
     milliseconds,
+    moment,
     stored_user,
     tenant_expression,
 )
@@ -82,12 +83,21 @@ def test_the_whole_expression() -> None:
     )
 
 
-def test_history_asks_for_no_time_but_never_for_what_is_disabled() -> None:
+def test_history_asks_for_no_time_and_for_what_is_disabled_only_when_told() -> None:
     text = expression(FILTER)
 
     assert "valid" not in text
     assert "expires" not in text
     assert 'status in ["active", "superseded"]' in text
+    known = dataclasses.replace(FILTER, statuses=("active", "disabled"))
+    assert 'status in ["active", "disabled"]' in expression(known)
+
+
+@given(st.datetimes(timezones=st.just(UTC)))
+def test_a_moment_reads_back_to_the_millisecond(value: datetime) -> None:
+    assert moment(milliseconds(value)) == value.replace(
+        microsecond=value.microsecond // 1000 * 1000
+    )
 
 
 @pytest.mark.parametrize(
@@ -97,6 +107,8 @@ def test_history_asks_for_no_time_but_never_for_what_is_disabled() -> None:
         ({"user_id": ""}, InvalidScope),
         ({"privacy": ()}, InvalidScope),
         ({"tiers": ()}, InvalidInput),
+        ({"statuses": ()}, InvalidInput),
+        ({"statuses": ("active", "forgotten")}, InvalidInput),
         ({"min_importance": math.nan}, InvalidInput),
         ({"min_importance": math.inf}, InvalidInput),
         ({"min_importance": -0.1}, InvalidInput),

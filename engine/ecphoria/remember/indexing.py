@@ -6,20 +6,36 @@ or an outage left. The graph's token tells whether a row changed meanwhile.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import hashlib
+from collections.abc import Mapping, Sequence
+from dataclasses import fields
+from types import MappingProxyType
+
+import structlog
 
 from ecphoria.embedding.port import Embedder
-from ecphoria.errors import EmbeddingFailed, InvalidVector
+from ecphoria.errors import EcphoriaError, EmbeddingFailed, InvalidVector, TextEmpty
 from ecphoria.model import Memory, Status, Vector
 from ecphoria.parts import EngineParts
-from ecphoria.stores.ports import PendingMemory, VectorRow
+from ecphoria.stores.ports import PendingMemory, RowFields, VectorRow, VectorRows
 
-_KEPT = frozenset({Status.ACTIVE, Status.SUPERSEDED})
+log = structlog.get_logger(__name__)
+
+# A disabled memory was taken back, but who asks what was known before still finds it.
+INDEXED = frozenset({Status.ACTIVE, Status.SUPERSEDED, Status.DISABLED})
+
+_FAILED = (EmbeddingFailed, InvalidVector)
+_NONE: Mapping[str, Vector] = MappingProxyType({})
 
 
-def vector_row(memory: Memory, vector: Vector) -> VectorRow:
-    """Return the row that a memory has in the index."""
-    return VectorRow(
+def text_hash(text: str) -> str:
+    """Return what tells whether a vector was made from this text: 32 hex digits."""
+    return hashlib.sha256(text.encode()).hexdigest()[:32]
+
+
+def row_fields(memory: Memory) -> RowFields:
+    """Return what the index holds of a memory beside its vector."""
+    return RowFields(
         key=memory.key,
         tenant=memory.tenant,
         user_id=memory.user_id,
@@ -34,55 +50,131 @@ def vector_row(memory: Memory, vector: Vector) -> VectorRow:
         status=memory.status,
         tier=memory.tier,
         lang=memory.lang,
-        vector=vector,
+        hash=text_hash(memory.text),
     )
 
 
-async def _embedded(embedder: Embedder, memories: Sequence[Memory]) -> list[tuple[Memory, Vector]]:
+def vector_row(memory: Memory, vector: Vector) -> VectorRow:
+    """Return the row that a memory has in the index."""
+    row = row_fields(memory)
+    return VectorRow(**{item.name: getattr(row, item.name) for item in fields(row)}, vector=vector)
+
+
+def is_indexed(memory: Memory | None) -> bool:
+    """Tell whether a memory has a row in the index."""
+    return memory is not None and memory.status in INDEXED
+
+
+async def index_memories(
+    index: VectorRows,
+    embedder: Embedder,
+    memories: Sequence[Memory],
+    vectors: Mapping[str, Vector] = _NONE,
+) -> frozenset[str]:
+    """Embed memories and write their rows; return the keys of those that are written.
+
+    A text that the model fails on, and a vector that is none, are named in the log and left out;
+    they do not keep the others from being written.
+
+    Args:
+        index: Where to.
+        embedder: The model that the index was made for.
+        memories: Each with a key of its own.
+        vectors: Vectors that are known already, by the text they were made from.
+
+    Raises:
+        StoreError: When the index cannot be written.
+        EmbeddingFailed: When nothing could be written, because the model fails on every text;
+            likewise `InvalidVector`.
+    """
+    known = [(memory, vectors[memory.text]) for memory in memories if memory.text in vectors]
+    unknown = [memory for memory in memories if memory.text not in vectors]
+    bad: list[EcphoriaError] = []
+    made = await _embedded(embedder, unknown, bad) if unknown else []
+    rows = await _written(index, [vector_row(*pair) for pair in (*known, *made)], bad)
+    if bad and not rows:
+        raise bad[0]
+    return frozenset(row.key for row in rows)
+
+
+async def _embedded(
+    embedder: Embedder, memories: Sequence[Memory], bad: list[EcphoriaError]
+) -> list[tuple[Memory, Vector]]:
     try:
         vectors = await embedder.embed_passages([memory.text for memory in memories])
-    except (EmbeddingFailed, InvalidVector):
+    except (*_FAILED, TextEmpty) as error:
         if len(memories) == 1:
-            raise
+            _name(memories[0].key, error)
+            # a memory has a text; what is empty is what this model reads of it
+            bad.append(error if isinstance(error, _FAILED) else EmbeddingFailed(error.message))
+            return []
         # one bad text must not keep the others out: halve until it stands alone
         middle = len(memories) // 2
-        good: list[tuple[Memory, Vector]] = []
-        failed: list[Exception] = []
-        for part in (memories[:middle], memories[middle:]):
-            try:
-                good += await _embedded(embedder, part)
-            except (EmbeddingFailed, InvalidVector) as error:
-                failed.append(error)
-        if not good:
-            raise failed[0] from None
-        return good
+        first = await _embedded(embedder, memories[:middle], bad)
+        return first + await _embedded(embedder, memories[middle:], bad)
     return list(zip(memories, vectors, strict=True))
 
 
-async def index_pending(parts: EngineParts, pending: Sequence[PendingMemory]) -> frozenset[str]:
+async def _written(
+    index: VectorRows, rows: list[VectorRow], bad: list[EcphoriaError]
+) -> list[VectorRow]:
+    while rows:
+        try:
+            await index.upsert(rows)
+        except InvalidVector as error:
+            match error.path:
+                case ("rows", int(position), *_):
+                    _name(rows[position].key, error)
+                    bad.append(error)
+                    rows = rows[:position] + rows[position + 1 :]
+                case _:
+                    raise
+        else:
+            break
+    return rows
+
+
+def _name(key: str, error: EcphoriaError) -> None:
+    log.warning("memory cannot be indexed", memory=key, code=error.code, reason=error.message)
+
+
+async def index_pending(
+    parts: EngineParts,
+    pending: Sequence[PendingMemory],
+    vectors: Mapping[str, Vector] = _NONE,
+) -> frozenset[str]:
     """Make the rows of pending memories again; return keys that are now up to date.
 
     A row whose token was no longer current when it was done may have been written over a newer
     one: it is queued again.
 
+    Args:
+        parts: The stores and the model.
+        pending: What to bring up to date, each with its token.
+        vectors: Vectors that are known already, by the text they were made from.
+
     Raises:
         StoreUnavailable: When a store does not answer; whatever was not marked stays pending.
-        EmbeddingFailed: When the model fails on every text.
+        EmbeddingMismatch: When the index belongs to another model by now.
+        EmbeddingFailed: When the model fails on every text and nothing else was to be done;
+            likewise `InvalidVector`.
     """
-    shown = [item.memory for item in pending if item.memory and item.memory.status in _KEPT]
-    gone = [item.key for item in pending if not item.memory or item.memory.status not in _KEPT]
-    done: dict[str, str] = {}
+    if not pending:
+        return frozenset()
     tokens = {item.key: item.token for item in pending}
+    shown = [item.memory for item in pending if item.memory and is_indexed(item.memory)]
+    done = {item.key for item in pending if not is_indexed(item.memory)}
+    if done:
+        await parts.index.delete(sorted(done))
     if shown:
-        rows = [
-            vector_row(memory, vector) for memory, vector in await _embedded(parts.embedder, shown)
-        ]
-        await parts.index.upsert(rows)
-        done |= {row.key: tokens[row.key] for row in rows}
-    if gone:
-        await parts.index.delete(gone)
-        done |= {key: tokens[key] for key in gone}
-    marked = await parts.graph.mark_indexed(done, parts.embedder.spec.model)
-    if overtaken := done.keys() - marked:
+        try:
+            done |= await index_memories(parts.index, parts.embedder, shown, vectors)
+        except _FAILED:
+            if not done:
+                raise
+    marked = await parts.graph.mark_indexed(
+        {key: tokens[key] for key in done}, parts.embedder.spec.model
+    )
+    if overtaken := done - marked:
         await parts.graph.requeue(sorted(overtaken), parts.clock.token())
     return marked

@@ -18,9 +18,8 @@ from ecphoria.stores.ports import VectorFilter
 # The first millisecond that no datetime can name: an open end is later than every moment.
 OPEN_END = 253_402_300_800_000
 
-# What recall may find at all: a superseded memory was true once, and its closed validity keeps
-# it out of today's answers; a disabled or forgotten one never comes back.
-_SHOWN = ("active", "superseded")
+# A forgotten memory never comes back, whoever asks.
+_MAY_BE_FOUND = frozenset({"active", "superseded", "disabled"})
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MILLISECOND = timedelta(milliseconds=1)
 
@@ -50,6 +49,11 @@ def literals(values: Iterable[str]) -> str:
 def milliseconds(moment: datetime) -> int:
     """Return milliseconds since 1970, rounded down, by whole numbers (floats lose some)."""
     return (moment - _EPOCH) // _MILLISECOND
+
+
+def moment(value: int) -> datetime:
+    """Return the moment so many milliseconds after 1970."""
+    return _EPOCH + value * _MILLISECOND
 
 
 def stored_user(user_id: str | None) -> str:
@@ -83,7 +87,8 @@ def expression(filter_: VectorFilter) -> str:
 
     Raises:
         InvalidScope: When tenant, user or privacy levels are missing; that never means "all".
-        InvalidInput: When no tier is named or the least importance is no number.
+        InvalidInput: When no tier is named, a status may not be asked for, or the least
+            importance is no number.
     """
     if not filter_.user_id:
         msg = "the filter names no user"
@@ -94,12 +99,15 @@ def expression(filter_: VectorFilter) -> str:
     if not filter_.tiers:
         msg = "the filter names no tier"
         raise InvalidInput(msg)
+    if not filter_.statuses or not _MAY_BE_FOUND.issuperset(filter_.statuses):
+        msg = f"the filter asks for the statuses {filter_.statuses}"
+        raise InvalidInput(msg)
     clauses = [
         tenant_expression(filter_.tenant),
         f"user_id in {literals((filter_.user_id, stored_user(None)))}",
         f"privacy in {literals(filter_.privacy)}",
         f"tier in {literals(filter_.tiers)}",
-        f"status in {literals(_SHOWN)}",
+        f"status in {literals(filter_.statuses)}",
     ]
     if filter_.as_of is not None:
         moment = milliseconds(filter_.as_of)
