@@ -5,35 +5,61 @@ from __future__ import annotations
 import contextlib
 from collections.abc import AsyncIterator, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from pathlib import Path
 
+from ecphoria.access_log import AccessLog
+from ecphoria.changes import ChangeFeed
+from ecphoria.chat.summarize import ChatSummarizer
 from ecphoria.clock import Clock
 from ecphoria.embedding.open import open_embedder
 from ecphoria.errors import DomainFileInvalid, NotFound, UnknownRelation, UnknownType
+from ecphoria.extraction.open import open_chat, open_extractor
 from ecphoria.governance.access import Operation, check_access, readable_privacy
 from ecphoria.language.lexicon import Lexicon
+from ecphoria.lifecycle.ageing import AgeingReport, age
+from ecphoria.lifecycle.forget import ForgetReport, ForgetRule, forget, forget_by_rule
+from ecphoria.lifecycle.history import AttributeHistory, attribute_history
 from ecphoria.lifecycle.reconcile import ReconcileReport, reconcile, reconcile_in_batches
+from ecphoria.lifecycle.reembed import (
+    ReembedProgress,
+    ReembedStatus,
+    drop_old,
+    reembed,
+    reembed_status,
+)
+from ecphoria.lifecycle.verify import VerifyProgress, verify
+from ecphoria.lifecycle.worker import RoundReport, work_for_ever, work_once
 from ecphoria.model import (
     Entity,
     EntityInput,
     EntityReceipts,
     EntityRef,
+    Link,
     Memory,
+    MemoryChange,
     MemoryInput,
     RecallRequest,
     RecallResult,
     Receipt,
     RelationInput,
     Scope,
+    SessionContext,
+    Speaker,
     checked_id,
 )
 from ecphoria.parts import EngineParts
 from ecphoria.recall.pipeline import recall
+from ecphoria.remember.by_hand import correct, retract, supersede
 from ecphoria.remember.entities import upsert_entities
 from ecphoria.remember.pipeline import remember
+from ecphoria.session.flush import SessionFlush, end_session, flush_before_end
+from ecphoria.session.summary import ExtractiveSummarizer
+from ecphoria.session.turns import remember_turn, session_context
 from ecphoria.settings import Settings
 from ecphoria.stores.open import open_stores
-from ecphoria.stores.ports import ExpandQuery, RelatedQuery, ServerInfo
+from ecphoria.stores.open_sessions import open_sessions
+from ecphoria.stores.ports import ExpandQuery, Generation, Lineage, RelatedQuery, ServerInfo
 from ecphoria_schema.domain import Domain, DomainFault, load_domain, shipped_domain
 
 MAX_RELATED = 200
@@ -41,10 +67,11 @@ MAX_RELATED = 200
 
 @dataclass(frozen=True, slots=True)
 class Health:
-    """What answered a ping: the two stores and the embedding model."""
+    """What answered a ping: the stores and the embedding model."""
 
     graph: ServerInfo
     vectors: ServerInfo
+    sessions: ServerInfo
     model: str
 
 
@@ -58,15 +85,15 @@ class Engine(EngineParts):
     @classmethod
     @contextlib.asynccontextmanager
     async def open(
-        cls, settings: Settings, *, clock: Clock | None = None, rebuild_index: bool = False
+        cls, settings: Settings, *, clock: Clock | None = None, any_model: bool = False
     ) -> AsyncIterator[Engine]:
         """Start or connect to the stores, migrate the graph, prepare the index.
 
         Args:
             settings: Which stores, model and domain.
             clock: Where time comes from.
-            rebuild_index: Drop the vector index and queue every memory, whatever model it was
-                built with; `reconcile` then fills it.
+            any_model: Open it, whatever model the vector index was made with; until `reembed`
+                has changed it over, memories are kept, but neither indexed nor searched for.
 
         Raises:
             DomainFileInvalid: With every fault of the domain file.
@@ -80,20 +107,47 @@ class Engine(EngineParts):
             graph, index = await stack.enter_async_context(open_stores(settings, domain))
             await graph.migrate()
             clock = clock or Clock()
-            if rebuild_index:
-                # queued first: a crash after this leaves work to do, not an index with holes
-                await graph.requeue_all(clock.token())
-                await index.drop()
-            await index.prepare(embedder.spec)
-            yield cls(graph, index, embedder, domain, Lexicon(domain), settings, clock)
+            if not any_model:
+                await index.prepare(embedder.spec)
+            lexicon = Lexicon(domain)
+            chat = open_chat(settings, clock)
+            if chat is not None:
+                stack.push_async_callback(chat.close)
+            extractor = await stack.enter_async_context(
+                open_extractor(settings, domain, lexicon, chat)
+            )
+            access = AccessLog(graph, domain, clock)
+            await stack.enter_async_context(access.running())
+            sessions = await stack.enter_async_context(open_sessions(settings))
+            engine = cls(
+                graph=graph,
+                index=index,
+                embedder=embedder,
+                domain=domain,
+                lexicon=lexicon,
+                settings=settings,
+                clock=clock,
+                extractor=extractor,
+                access=access,
+                changes=ChangeFeed(),
+                sessions=sessions,
+                summarizer=ChatSummarizer(chat) if chat else ExtractiveSummarizer(lexicon),
+            )
+            stack.push_async_callback(flush_before_end, engine)
+            yield engine
 
     async def health(self) -> Health:
-        """Ping both stores.
+        """Ping the stores.
 
         Raises:
             StoreUnavailable: When one does not answer.
         """
-        return Health(await self.graph.ping(), await self.index.ping(), self.embedder.spec.model)
+        return Health(
+            await self.graph.ping(),
+            await self.index.ping(),
+            await self.sessions.ping(),
+            self.embedder.spec.model,
+        )
 
     async def warm_up(self) -> None:
         """Load the model and let the graph store plan every expansion.
@@ -269,6 +323,174 @@ class Engine(EngineParts):
             )
         )
 
+    async def supersede(
+        self, scope: Scope, memory_id: str, new: MemoryInput, reason: str
+    ) -> Receipt:
+        """Put a new memory in an old one's place, from its own `valid_from` on.
+
+        The old one stays, with its end, the reason and the author; `new.user_id` says whose it is.
+
+        Raises:
+            NotFound: When there is no such memory of that user.
+            NotCurrent: When it was replaced or taken back before.
+            LessReliable: When the new source is less reliable and the scope may not overrule.
+            Forbidden: When the scope's roles or users do not allow it.
+        """
+        check_access(scope, Operation.CHANGE)
+        return await supersede(self, scope, memory_id, new, reason)
+
+    async def correct(self, scope: Scope, memory_id: str, new: MemoryInput, reason: str) -> Receipt:
+        """Put a memory in the place of one that was wrong all along: from the same time on.
+
+        Errors as for `supersede`.
+        """
+        check_access(scope, Operation.CHANGE)
+        return await correct(self, scope, memory_id, new, reason)
+
+    async def retract(
+        self, scope: Scope, user_id: str | None, memory_id: str, reason: str
+    ) -> Receipt:
+        """Take a memory back: it was never true. What it had replaced holds again.
+
+        It is not shown any more, except to who asks what was known before (`known_at`). Errors as
+        for `supersede`.
+        """
+        check_access(scope, Operation.CHANGE)
+        return await retract(self, scope, user_id, memory_id, reason)
+
+    async def forget(
+        self, scope: Scope, user_id: str, ids: Sequence[str], reason: str
+    ) -> ForgetReport:
+        """Erase a user's own memories for good; what is left is the id, so none comes back.
+
+        Raises:
+            Forbidden: When the scope's roles or users do not allow it.
+        """
+        check_access(scope, Operation.FORGET)
+        return await forget(self, scope, user_id, ids, reason)
+
+    async def forget_by_rule(
+        self, scope: Scope, rule: ForgetRule, *, dry_run: bool = True
+    ) -> ForgetReport:
+        """Erase what a rule meets, or (by default) only tell what would go and why.
+
+        Raises:
+            InvalidInput: When the rule has no criterion, or one out of range.
+            Forbidden: When the scope's roles or users do not allow it.
+        """
+        check_access(scope, Operation.FORGET)
+        return await forget_by_rule(self, scope, rule, dry_run=dry_run)
+
+    async def attribute_history(
+        self,
+        scope: Scope,
+        user_id: str,
+        entity: EntityRef,
+        attribute: str,
+        *,
+        subject: str | None = None,
+        as_of: datetime | None = None,
+        known_at: datetime | None = None,
+    ) -> AttributeHistory:
+        """Return the current value of an attribute, what contradicts it, and all before it.
+
+        Args:
+            scope: For whom.
+            user_id: Whose memories.
+            entity: Whose attribute; it need not be in the graph yet.
+            attribute: One of the domain's, e.g. ``order.status``.
+            subject: Of a keyed attribute.
+            as_of: The moment the value must hold at; now if None.
+            known_at: Only what was known then, as it stood then; now if None.
+
+        Raises:
+            UnknownProperty: When the domain has no such attribute.
+        """
+        check_access(scope, Operation.READ)
+        return await attribute_history(
+            self,
+            scope,
+            user_id,
+            entity,
+            attribute,
+            subject=subject,
+            as_of=as_of,
+            known_at=known_at,
+        )
+
+    async def links(
+        self, scope: Scope, user_id: str, ids: Sequence[str]
+    ) -> Mapping[str, tuple[Link, ...]]:
+        """Return what a user's own and shared memories are about, and how that was found."""
+        seen = await self.memories(scope, user_id, ids)
+        return await self.graph.links(scope.tenant, list(seen)) if seen else {}
+
+    async def lineage(
+        self, scope: Scope, user_id: str, ids: Sequence[str]
+    ) -> Mapping[str, tuple[Lineage, ...]]:
+        """Return what a user's memories replaced, contradict or may update, and the other way."""
+        seen = await self.memories(scope, user_id, ids)
+        return await self.graph.lineage(scope.tenant, list(seen)) if seen else {}
+
+    async def remember_turn(
+        self,
+        scope: Scope,
+        user_id: str,
+        session_id: str,
+        speaker: Speaker,
+        text: str,
+        *,
+        said_at: datetime | None = None,
+        turn_id: str | None = None,
+    ) -> SessionContext:
+        """Keep one message of a conversation; return what is now kept of it.
+
+        It becomes long-term memory when the session ends, or when nothing has been said for
+        `session_ttl_s`. Without Redis it is in this process only, until then.
+
+        Args:
+            scope: For whom.
+            user_id: Whose conversation it is.
+            session_id: The caller's own id of the conversation.
+            speaker: ``customer`` or ``service``.
+            text: What was said.
+            said_at: When; now if None.
+            turn_id: The caller's own id: sent again, it is the same turn.
+
+        Raises:
+            InvalidInput: When the text, an id, the speaker or the time is no good.
+            StoreUnavailable: When the session store does not answer.
+        """
+        return await remember_turn(
+            self, scope, user_id, session_id, speaker, text, said_at=said_at, turn_id=turn_id
+        )
+
+    async def session(self, scope: Scope, user_id: str, session_id: str) -> SessionContext:
+        """Return what is kept of a conversation; one that is unknown or over is empty.
+
+        Raises:
+            StoreUnavailable: When the session store does not answer.
+        """
+        return await session_context(self, scope, user_id, session_id)
+
+    async def end_session(self, scope: Scope, user_id: str, session_id: str) -> SessionFlush:
+        """Bring a conversation to long-term memory now.
+
+        Raises:
+            StoreUnavailable: When a store does not answer; what was not written is still kept.
+        """
+        return await end_session(self, scope, user_id, session_id)
+
+    def listen(self, scope: Scope, user_id: str) -> AsyncIterator[MemoryChange]:
+        """Yield what happens to a user's own and shared memories in this process, from now on.
+
+        Raises:
+            InvalidScope: When the user is missing, empty or ``*``.
+            Forbidden: When the scope's roles or users do not allow it.
+        """
+        check_access(scope, Operation.READ)
+        return self.changes.listen(scope.tenant, scope.user(user_id))
+
     async def reconcile(self) -> ReconcileReport:
         """Bring the index in line with the graph: finish what a crash or an outage left.
 
@@ -276,9 +498,71 @@ class Engine(EngineParts):
         """
         return await reconcile(self)
 
+    def verify(
+        self, *, repair: bool = False, tenant: str | None = None
+    ) -> AsyncIterator[VerifyProgress]:
+        """Compare graph and index in full, reporting after each page; the last report is whole.
+
+        Args:
+            repair: Mend what differs.
+            tenant: Of this tenant only; None = of all.
+
+        Raises:
+            StoreUnavailable: When a store does not answer; what was mended stays mended.
+        """
+        return verify(self, repair=repair, tenant=tenant)
+
+    def reembed(
+        self, *, force: bool = False, rollback: bool = False
+    ) -> AsyncIterator[ReembedProgress]:
+        """Change the index over to this engine's model while the old one serves.
+
+        Open the engine with `any_model`. On servers other processes go on meanwhile, and are
+        restarted with the new settings afterwards. Interrupted, the same call goes on.
+
+        Args:
+            force: Build it anew although it is of this model.
+            rollback: Go back to what served before.
+
+        Raises:
+            ReembedInProgress: When another run is under way.
+            NotFound: When there is nothing to go back to.
+            EmbeddingMismatch: When what there is to go back to is of another model.
+            EmbeddingFailed: When the model fails on too many memories; nothing was switched.
+            StoreUnavailable: When a store does not answer.
+        """
+        return reembed(self, force=force, rollback=rollback)
+
+    async def drop_old_indexes(self, *, unfinished: bool = False) -> tuple[Generation, ...]:
+        """Drop what `reembed` has kept to go back to; return it.
+
+        Args:
+            unfinished: Also what an interrupted `reembed` has begun to fill.
+
+        Raises:
+            ReembedInProgress: When a run is under way.
+        """
+        return await drop_old(self, unfinished=unfinished)
+
+    async def reembed_status(self) -> ReembedStatus:
+        """Return which generations of the index there are, and whether `reembed` runs."""
+        return await reembed_status(self)
+
     def reconcile_in_batches(self) -> AsyncIterator[ReconcileReport]:
         """Do the same, reporting after each batch."""
         return reconcile_in_batches(self)
+
+    async def age(self) -> AgeingReport:
+        """Drop what has expired and archive what nobody uses. Safe in several processes."""
+        return await age(self)
+
+    async def work_once(self, worker: str) -> RoundReport:
+        """Do one round of all background work, as the worker of that name."""
+        return await work_once(self, worker)
+
+    async def work_for_ever(self, worker: str) -> None:
+        """Do background work until cancelled; failures are logged."""
+        await work_for_ever(self, worker)
 
 
 def open_domain(settings: Settings) -> Domain:

@@ -115,6 +115,27 @@ class IdConflict(InvalidInput):
     remedy = "Use a new id; to replace the old memory, send the new one with `supersedes`."
 
 
+class MemoryForgotten(InvalidInput):
+    """The id belongs to a memory that was forgotten; it does not come back."""
+
+    code = "MEMORY_FORGOTTEN"
+    remedy = "Use a new id, if it may be kept again."
+
+
+class LessReliable(InvalidInput):
+    """A memory cannot be replaced or taken back on the word of a less reliable source."""
+
+    code = "LESS_RELIABLE"
+    remedy = "Name a source at least as reliable, or use a key with the role operator or admin."
+
+
+class NotCurrent(InvalidInput):
+    """A memory that was replaced or taken back before cannot be changed again."""
+
+    code = "NOT_CURRENT"
+    remedy = "Change the memory that took its place; the message names it."
+
+
 class BatchTooLarge(InvalidInput):
     """A batch holds more items than the limit named in the message."""
 
@@ -213,7 +234,10 @@ class StoreAuthenticationFailed(StoreError):
     """A store refused the user name and password."""
 
     code = "STORE_AUTHENTICATION_FAILED"
-    remedy = "Set ECPHORIA_NEO4J_PASSWORD or ECPHORIA_MILVUS_TOKEN to what the server expects."
+    remedy = (
+        "Set ECPHORIA_NEO4J_PASSWORD, ECPHORIA_MILVUS_TOKEN or the password in ECPHORIA_REDIS_URL "
+        "to what the server expects."
+    )
 
 
 class StoreLocked(StoreError):
@@ -248,7 +272,7 @@ class EmbeddingMismatch(StoreError):
     """The vector index was built with another model, version or dimension."""
 
     code = "EMBEDDING_MISMATCH"
-    remedy = "Set ECPHORIA_EMBEDDING_* back, or rebuild it with `ecphoria reindex`."
+    remedy = "Set ECPHORIA_EMBEDDING_* back, or change the index over with `ecphoria reembed`."
 
 
 class ModelUnavailable(EcphoriaError):
@@ -264,6 +288,21 @@ class EmbeddingFailed(EcphoriaError):
     code = "EMBEDDING_FAILED"
     remedy = "The memory is kept and indexed later; `ecphoria doctor` tests the model."
     retryable = True
+
+
+class ChatFailed(EcphoriaError):
+    """The chat model did not answer in time, or not in the form asked for."""
+
+    code = "CHAT_FAILED"
+    remedy = "Check ECPHORIA_CHAT_URL and ECPHORIA_CHAT_MODEL; facts are read by rules meanwhile."
+    retryable = True
+
+
+class ReembedInProgress(StoreError):
+    """Another run fills the vector index for a new model."""
+
+    code = "REEMBED_IN_PROGRESS"
+    remedy = "Wait for it, or stop it: a run that ended early can be continued by the same command."
 
 
 # --- running it ----------------------------------------------------------------------------

@@ -25,6 +25,7 @@ from ecphoria.errors import EcphoriaError, InvalidInput, MalformedLine
 from ecphoria.model import (
     EntityInput,
     EntityRef,
+    FactInput,
     MemoryInput,
     RelationInput,
     checked_id,
@@ -50,6 +51,7 @@ _BOM: Final = b"\xef\xbb\xbf"
 _ENTITY_KEYS: Final = frozenset({"type", "id", "props", "observed_at"})
 _RELATION_KEYS: Final = frozenset({"type", "from", "to"})
 _REF_KEYS: Final = frozenset({"type", "id"})
+_FACT_KEYS: Final = frozenset({"entity", "attribute", "value", "subject", "text"})
 _MEMORY_TIMES: Final = ("occurred_at", "valid_from", "valid_until", "expires_at")
 _MEMORY_IDS: Final = ("id", "source", "session_id", "agent_id", "supersedes")
 _MEMORY_KEYS: Final = frozenset(
@@ -62,6 +64,7 @@ _MEMORY_KEYS: Final = frozenset(
         "importance",
         "privacy",
         "about",
+        "facts",
         *_MEMORY_TIMES,
         *_MEMORY_IDS,
     }
@@ -232,11 +235,8 @@ def _memory(line: Mapping[str, object]) -> MemoryInput:
     if "user_id" not in line:
         msg = "the memory has no 'user_id'; null, written out, is what makes it shared knowledge"
         raise MalformedLine(msg)
-    _check_keys(line, _MEMORY_KEYS, required=("user_id", "text"))
-    about = line.get("about") or ()
-    if not isinstance(about, list | tuple):
-        msg = f"'about' must be a list, not {_json_type(about)}"
-        raise InvalidInput(msg, path=("about",))
+    facts = _list(line, "facts")
+    _check_keys(line, _MEMORY_KEYS, required=("user_id",) if facts else ("user_id", "text"))
     given: dict[str, Any] = {
         "kind": _optional(line, "kind", _one_of(KINDS)),
         "lang": _optional(line, "lang", _one_of(get_args(Language))),
@@ -247,9 +247,10 @@ def _memory(line: Mapping[str, object]) -> MemoryInput:
         **{key: _optional(line, key, parse_time) for key in _MEMORY_TIMES},
     }
     return MemoryInput(
-        text=_string(line, "text"),
+        text=_optional(line, "text", _text) or "" if facts else _string(line, "text"),
         user_id=_optional(line, "user_id", lambda value, _: checked_user(value)),
-        about=tuple(_ref(each, "about", index) for index, each in enumerate(about)),
+        about=tuple(_ref(each, "about", index) for index, each in enumerate(_list(line, "about"))),
+        facts=tuple(_fact(each, "facts", index) for index, each in enumerate(facts)),
         **{key: value for key, value in given.items() if value is not None},
     )
 
@@ -259,6 +260,21 @@ def _ref(value: object, *path: str | int) -> EntityRef:
     try:
         _check_keys(ref, _REF_KEYS, required=("type", "id"))
         return EntityRef(_string(ref, "type"), _string(ref, "id", _id))
+    except EcphoriaError as error:
+        raise error.at(*path) from error
+
+
+def _fact(value: object, *path: str | int) -> FactInput:
+    fact = _object(value, f"the value of {path[0]!r}", *path)
+    try:
+        _check_keys(fact, _FACT_KEYS, required=("entity", "attribute", "value"))
+        return FactInput(
+            entity=_ref(fact["entity"], "entity"),
+            attribute=_string(fact, "attribute"),
+            value=_string(fact, "value"),
+            subject=_optional(fact, "subject", _text),
+            text=_optional(fact, "text", _text),
+        )
     except EcphoriaError as error:
         raise error.at(*path) from error
 
@@ -280,6 +296,16 @@ def _object(value: object, what: str, *path: str | int) -> dict[str, Any]:
     if not isinstance(value, dict):
         msg = f"{what} must be an object, not {_json_type(value)}"
         raise MalformedLine(msg, path=path)
+    return value
+
+
+def _list(found: Mapping[str, object], key: str) -> list[Any]:
+    value = found.get(key)
+    if value is None:
+        return []
+    if not isinstance(value, list):
+        msg = f"{key!r} must be a list, not {_json_type(value)}"
+        raise InvalidInput(msg, path=(key,))
     return value
 
 

@@ -54,6 +54,10 @@ class ReceiptStatus(enum.StrEnum):
     CREATED = "CREATED"
     UPDATED = "UPDATED"
     DUPLICATE = "DUPLICATE"
+    SUPERSEDED = "SUPERSEDED"
+    HISTORICAL = "HISTORICAL"
+    CONFLICT = "CONFLICT"
+    RETRACTED = "RETRACTED"
     UNCHANGED = "UNCHANGED"
     REJECTED = "REJECTED"
 
@@ -250,13 +254,32 @@ class RelationInput:
 
 
 @dataclass(frozen=True, slots=True)
+class FactInput:
+    """What a caller knows a text to say: an entity's attribute has a value.
+
+    Attributes:
+        attribute: Name of one of the domain's attributes, e.g. ``order.status``.
+        subject: What a keyed attribute is about, e.g. the thing liked; None for the others.
+        text: Sentence to keep; made from the three others without it.
+    """
+
+    entity: EntityRef
+    attribute: str
+    value: str
+    subject: str | None = None
+    text: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class MemoryInput:
     """A memory to keep; whatever is None is filled from the domain file or the text.
 
     Attributes:
+        text: May be empty where `facts` say everything.
         user_id: Whose it is; None = knowledge that every user of the tenant shares.
         about: Entities it is about; linking by ids and names in the text comes on top.
         supersedes: Id of the memory that this one replaces.
+        facts: What the text says, where the caller knows it; else it is read from the text.
     """
 
     text: str
@@ -276,6 +299,26 @@ class MemoryInput:
     agent_id: str | None = None
     about: tuple[EntityRef, ...] = ()
     supersedes: str | None = None
+    facts: tuple[FactInput, ...] = ()
+
+
+class LinkMethod(enum.StrEnum):
+    """How a memory came to be about an entity."""
+
+    GIVEN = "given"
+    ID = "id"
+    NAME = "name"
+    PRONOUN = "pronoun"
+    ARRIVED = "arrived"
+
+
+@dataclass(frozen=True, slots=True)
+class Link:
+    """That a memory is about an entity, how that was found, and how certain it is (0..1)."""
+
+    entity: EntityRef
+    certainty: float
+    how: LinkMethod
 
 
 @dataclass(frozen=True, slots=True)
@@ -303,13 +346,46 @@ class Entity:
 
 
 @dataclass(frozen=True, slots=True)
+class Standing:
+    """How a memory stood, as known until a moment: transaction time of bi-temporal data.
+
+    Attributes:
+        until: This was what was known before that moment.
+        status: The status then.
+        valid_until: The end of validity then.
+    """
+
+    until: datetime
+    status: Status
+    valid_until: datetime | None
+
+
+Urgency: TypeAlias = Literal["low", "normal", "high"]
+
+
+@dataclass(frozen=True, slots=True)
 class Memory:
     """A memory as stored; times are UTC.
 
     Attributes:
         about: Keys of the entities it is about.
         tags: Topics of the domain found in the text, the strongest first.
-        supersedes: Id of the memory it replaced.
+        supersedes: Id of the memory it was said to replace.
+        fact_type: The domain's fact rule that it was cut by.
+        evidence: The words of the source that it rests on.
+        details: What a fact rule found, by name, e.g. a tracking number.
+        attribute: The single-valued attribute of an entity that it gives the `value` of.
+        subject: What a keyed attribute is about, e.g. the thing liked.
+        claim: Key of tenant, user, entity, attribute and subject; all memories of one claim
+            compete to be its current value.
+        claim_number: In which order memories of one claim were recorded, from 1.
+        stated_until: `valid_until` as given by the caller.
+        fixed_until: An end set by hand or by what is forgotten now; it does not move again.
+        reliability: Of its source when it was written, 0..1.
+        past: How it stood before, as known at earlier times, the oldest first.
+        freshness: 0..1 at `freshness_at`; see `lifecycle.decay`.
+        archive_at: When it moves to the archive if it is not used; None = never.
+        reinforced: How often it was said again.
     """
 
     key: str
@@ -341,6 +417,24 @@ class Memory:
     last_accessed_at: datetime | None = None
     supersedes: str | None = None
     about: tuple[str, ...] = ()
+    fact_type: str | None = None
+    intent: str | None = None
+    urgency: Urgency = "normal"
+    evidence: str | None = None
+    details: Mapping[str, str] = field(default_factory=dict)
+    attribute: str | None = None
+    value: str | None = None
+    subject: str | None = None
+    claim: str | None = None
+    claim_number: int = 0
+    stated_until: datetime | None = None
+    fixed_until: datetime | None = None
+    reliability: float = 0.0
+    past: tuple[Standing, ...] = ()
+    freshness: float = 1.0
+    freshness_at: datetime | None = None
+    archive_at: datetime | None = None
+    reinforced: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -377,21 +471,36 @@ class Receipt:
 
     Attributes:
         index: Position in the batch.
-        links: Entities that the memory was linked to.
+        id: Under which it is found from now on; of a DUPLICATE, the id of what is kept.
+        links: Entities that it was linked to.
         indexed: Whether vector search finds it already; if not, the reconciler will see to it.
         code: Error code when REJECTED.
         reason: Sentence when REJECTED.
         path: Where in the item the fault is.
+        supersedes: Ids of the memories whose validity it ended.
+        superseded_by: Id of the memory that is newer than it (HISTORICAL).
+        conflicts_with: Ids of more reliable memories that say otherwise.
+        possible_update_of: Ids of near-equal memories with other numbers, names or dates.
+        waiting_for: Ids in its text that belong to no known entity yet; linked when it comes.
+        notes: What a person should know, e.g. that the chat model did not answer.
+        facts: One receipt a memory, where the text was cut into several; empty otherwise.
     """
 
     index: int
     status: ReceiptStatus
     id: str | None = None
-    links: tuple[EntityRef, ...] = ()
+    links: tuple[Link, ...] = ()
     indexed: bool = False
     code: str | None = None
     reason: str | None = None
     path: tuple[str | int, ...] = ()
+    supersedes: tuple[str, ...] = ()
+    superseded_by: str | None = None
+    conflicts_with: tuple[str, ...] = ()
+    possible_update_of: tuple[str, ...] = ()
+    waiting_for: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
+    facts: tuple[Receipt, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -425,6 +534,81 @@ class EmbeddingSpec:
     related: float = 0.75
 
 
+# --- short-term context --------------------------------------------------------------------
+
+Speaker: TypeAlias = Literal["customer", "service"]
+
+
+@dataclass(frozen=True, slots=True)
+class SessionKey:
+    """One conversation of one user."""
+
+    tenant: str
+    user_id: str
+    session_id: str
+
+
+@dataclass(frozen=True, slots=True)
+class Turn:
+    """One message of a conversation.
+
+    Attributes:
+        number: From 1, without gaps.
+        entities: Entities it names, by id or name, in the order of the text.
+    """
+
+    number: int
+    speaker: Speaker
+    text: str
+    said_at: datetime
+    entities: tuple[EntityRef, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class SessionContext:
+    """What is kept of a conversation that is under way.
+
+    Attributes:
+        summary: Of the turns before `turns`; empty when there are none.
+        turns: The last ones that fit the token budget, oldest first.
+        entities: Last named entity of each type, the latest first.
+        turn_count: All turns so far.
+        expires_at: When it is forgotten unless something is said.
+    """
+
+    session_id: str
+    summary: str
+    turns: tuple[Turn, ...]
+    entities: tuple[EntityRef, ...]
+    turn_count: int
+    expires_at: datetime | None
+
+
+# --- changes -------------------------------------------------------------------------------
+
+
+class ChangeKind(enum.StrEnum):
+    """What happened to a memory."""
+
+    CREATED = "CREATED"
+    SUPERSEDED = "SUPERSEDED"
+    RETRACTED = "RETRACTED"
+    FORGOTTEN = "FORGOTTEN"
+    EXPIRED = "EXPIRED"
+    ARCHIVED = "ARCHIVED"
+
+
+@dataclass(frozen=True, slots=True)
+class MemoryChange:
+    """That something happened to a memory."""
+
+    kind: ChangeKind
+    tenant: str
+    user_id: str | None
+    memory_id: str
+    at: datetime
+
+
 # --- recall --------------------------------------------------------------------------------
 
 
@@ -434,6 +618,8 @@ class RecallRequest:
 
     Attributes:
         as_of: The moment the answer must be true for; now if None.
+        known_at: Only what was known then, as it stood then; now if None.
+        session_id: The session the question is part of: its turns are looked at first.
         kinds: Kinds to ask; None = all that the question calls for.
         topics: Topics; None = as understood.
         limit: How many memories at most.
@@ -445,6 +631,8 @@ class RecallRequest:
     question: str
     user_id: str
     as_of: datetime | None = None
+    known_at: datetime | None = None
+    session_id: str | None = None
     kinds: tuple[Kind, ...] | None = None
     topics: tuple[str, ...] | None = None
     limit: int = 10
@@ -553,6 +741,7 @@ class RecallResult:
     context: str
     degradations: tuple[str, ...]
     trace: tuple[TraceStep, ...]
+    session: SessionContext | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,17 +4,22 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from ecphoria.access_log import AccessLog
+from ecphoria.changes import ChangeFeed
 from ecphoria.clock import Clock
 from ecphoria.embedding.port import Embedder
+from ecphoria.extraction.port import FactExtractor
 from ecphoria.language.lexicon import Lexicon
+from ecphoria.session.summary import Summarizer
 from ecphoria.settings import Settings
 from ecphoria.stores.ports import GraphStore, VectorIndex
+from ecphoria.stores.session_port import SessionStore
 from ecphoria_schema.domain import Domain
 
 
 @dataclass(frozen=True, slots=True)
 class EngineParts:
-    """The two stores, the model, the domain with its words, the settings and the clock."""
+    """What every verb works with: stores, models, the domain with its words, settings, clock."""
 
     graph: GraphStore
     index: VectorIndex
@@ -23,3 +28,8 @@ class EngineParts:
     lexicon: Lexicon
     settings: Settings
     clock: Clock
+    extractor: FactExtractor
+    access: AccessLog
+    changes: ChangeFeed
+    sessions: SessionStore
+    summarizer: Summarizer

@@ -101,6 +101,51 @@ class Settings(BaseSettings):
         description="Cosine that counts as relevance 1; model's own if unset.",
     )
 
+    chunk_chars: int = Field(
+        default=1_200, ge=200, description="Longer texts are cut into chunks of this size."
+    )
+    chunk_overlap: int = Field(
+        default=150, ge=0, description="Characters that a chunk repeats of the one before."
+    )
+    duplicate_window_days: float = Field(
+        default=7.0,
+        ge=0,
+        description="Days within which near-equal memories are merged; 0 = never.",
+    )
+    update_similarity: float = Field(
+        default=0.85, ge=0, le=1, description="Cosine from which one may be an update of another."
+    )
+
+    chat_url: str | None = Field(
+        default=None,
+        description="Base URL of an OpenAI-compatible chat API, e.g. `http://127.0.0.1:11434/v1`; "
+        "unset = facts and summaries by rules.",
+    )
+    chat_model: str | None = Field(
+        default=None, description="Model that the chat API is asked for."
+    )
+    chat_api_key: SecretStr | None = Field(default=None, description="Key of the chat API.")
+    chat_timeout_s: float = Field(
+        default=20.0, gt=0, description="Seconds that one answer of the chat model may take."
+    )
+    chat_tokens_per_day: int = Field(
+        default=1_000_000, ge=0, description="Tokens that the chat model may use in 24 hours."
+    )
+
+    redis_url: SecretStr | None = Field(
+        default=None,
+        description="Where sessions are kept, for several replicas; unset = in this process.",
+    )
+    session_ttl_s: float = Field(
+        default=1_800.0, gt=0, description="Seconds after its last turn that a session is over."
+    )
+    session_tokens: int = Field(
+        default=2_000, ge=1, description="Tokens of a session that are kept word by word."
+    )
+    session_summary_every: int = Field(
+        default=20, ge=2, description="Turns after which a session's summary is made anew."
+    )
+
     max_text_chars: int = Field(
         default=131_072, ge=1, description="Longest text of one memory, in characters."
     )
@@ -138,6 +183,9 @@ class Settings(BaseSettings):
     reconcile_every_s: float = Field(
         default=5.0, gt=0, description="Seconds between two runs of the reconciler in `serve`."
     )
+    lease_s: float = Field(
+        default=60.0, gt=0, description="Seconds for which a worker has rows to itself."
+    )
     log_level: Literal["debug", "info", "warning", "error"] = Field(
         default="info", description="Least severe level that is logged."
     )
@@ -148,6 +196,13 @@ class Settings(BaseSettings):
         if (self.neo4j_uri is None) != (self.milvus_uri is None):
             missing = "ECPHORIA_NEO4J_URI" if self.neo4j_uri is None else "ECPHORIA_MILVUS_URI"
             msg = f"{missing} is not set: set both store URIs, or neither for the embedded stores"
+            raise ValueError(msg)
+        if (self.chat_url is None) != (self.chat_model is None):
+            missing = "ECPHORIA_CHAT_URL" if self.chat_url is None else "ECPHORIA_CHAT_MODEL"
+            msg = f"{missing} is not set: a chat model needs both"
+            raise ValueError(msg)
+        if self.chunk_overlap * 4 >= self.chunk_chars:
+            msg = "ECPHORIA_CHUNK_OVERLAP must be less than a quarter of ECPHORIA_CHUNK_CHARS"
             raise ValueError(msg)
         if self.embedding_provider == "sentence-transformers" and not self.embedding_model:
             msg = "ECPHORIA_EMBEDDING_MODEL must name a model for sentence-transformers"

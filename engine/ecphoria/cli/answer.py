@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from rich.console import Console, RenderableType
 
-    from ecphoria.model import Confidence, ConfidencePart, EntityRef, RecallResult
+    from ecphoria.model import Confidence, ConfidencePart, EntityRef, RecallResult, SessionContext
 
 Answer = dict[str, Any]
 
@@ -80,6 +80,7 @@ def answer_of(result: RecallResult) -> Answer:
             }
             for found in result.relations
         ],
+        "session": None if result.session is None else _session(result.session),
         "contextBlock": result.context,
         "degradations": list(result.degradations),
         "trace": [
@@ -92,6 +93,26 @@ def answer_of(result: RecallResult) -> Answer:
             }
             for step in result.trace
         ],
+    }
+
+
+def _session(session: SessionContext) -> dict[str, Any]:
+    return {
+        "sessionId": session.session_id,
+        "summary": session.summary,
+        "turns": [
+            {
+                "number": turn.number,
+                "speaker": turn.speaker.upper(),
+                "text": turn.text,
+                "saidAt": moment(turn.said_at),
+                "entities": [_ref(ref) for ref in turn.entities],
+            }
+            for turn in session.turns
+        ],
+        "entities": [_ref(ref) for ref in session.entities],
+        "turnCount": session.turn_count,
+        "expiresAt": moment(session.expires_at),
     }
 
 
@@ -140,6 +161,7 @@ def show_answer(console: Console, answer: Answer, *, explain: bool = False) -> N
         console.print(_indented(Text(f"⚠ {answer['advisory']}", style="yellow")))
     for degradation in answer["degradations"]:
         console.print(_indented(Text(f"⚠ {degradation}", style="yellow")))
+    _section(console, "said just now", _turns(answer.get("session")))
     _section(console, "memories", _memories(answer["memories"], explain=explain))
     _section(console, "entities and relations", _trees(answer, explain=explain))
     if answer["contextBlock"]:
@@ -181,6 +203,15 @@ def _parts(confidence: Mapping[str, Any]) -> Table:
             Text(f"{part['reason']}{level}", style="dim"),
         )
     return table
+
+
+def _turns(session: Mapping[str, Any] | None) -> Iterable[Text]:
+    if session is None:
+        return
+    if session["summary"]:
+        yield Text(session["summary"], style="dim")
+    for turn in session["turns"]:
+        yield Text(turn["text"]).append(f"  {turn['speaker'].lower()}", style="dim")
 
 
 def _memories(memories: Iterable[Mapping[str, Any]], *, explain: bool) -> Iterable[Text]:

@@ -127,7 +127,7 @@ def cli_scope(tenant: str) -> Scope:
 
 
 @contextlib.asynccontextmanager
-async def open_engine(settings: Settings, *, rebuild_index: bool = False) -> AsyncIterator[Engine]:
+async def open_engine(settings: Settings, *, any_model: bool = False) -> AsyncIterator[Engine]:
     """Open the engine, telling whoever watches while embedded stores start."""
     # Here and not above: the drivers take seconds to import, and `--help` needs none of them.
     from ecphoria.engine import Engine  # noqa: PLC0415
@@ -135,9 +135,7 @@ async def open_engine(settings: Settings, *, rebuild_index: bool = False) -> Asy
     async with contextlib.AsyncExitStack() as stack:
         what = "Starting the embedded stores …" if settings.embedded else "Connecting …"
         with err().status(what):
-            engine = await stack.enter_async_context(
-                Engine.open(settings, rebuild_index=rebuild_index)
-            )
+            engine = await stack.enter_async_context(Engine.open(settings, any_model=any_model))
         yield engine
 
 

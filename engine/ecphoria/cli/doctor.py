@@ -31,7 +31,6 @@ if TYPE_CHECKING:
 
 FREE_ENOUGH: Final = 1024**3
 FREE_LEAST: Final = 200 * 1024**2
-PENDING_SEEN: Final = 1_000
 SENTENCE: Final = "张伟的 iPhone 15 was repaired last week."
 EMBEDDED_PACKAGES: Final = ("arcadedb_embedded", "milvus_lite")
 
@@ -229,6 +228,21 @@ async def _stores(
         yield await _pending(graph)
     if index_found.status is Status.OK and embedder is not None:
         yield await _model_lock(index, embedder)
+    yield await _sessions(settings)
+
+
+async def _sessions(settings: Settings) -> Finding:
+    from ecphoria.stores.open_sessions import open_sessions  # noqa: PLC0415 - may import a driver
+
+    try:
+        async with open_sessions(settings) as sessions:
+            info = await sessions.ping()
+    except EcphoriaError as error:
+        return _failed("session store", error)
+    if settings.redis_url is None:
+        detail = "in this process: for several replicas set ECPHORIA_REDIS_URL"
+        return Finding("session store", Status.OK, detail)
+    return Finding("session store", Status.OK, f"{info.product} {info.version}")
 
 
 async def _graph(graph: GraphStore) -> Finding:
@@ -259,13 +273,12 @@ async def _migrations(graph: GraphStore) -> Finding:
 
 async def _pending(graph: GraphStore) -> Finding:
     try:
-        count = len(await graph.pending(PENDING_SEEN))
+        count = await graph.count_pending()
     except EcphoriaError as error:
         return _failed("pending rows", error)
     if not count:
         return Finding("pending rows", Status.OK, "the vector index is in line with the graph")
-    more = " or more" if count == PENDING_SEEN else ""
-    detail = f"{count}{more} memories are not in the vector index yet"
+    detail = f"{count:,} memories are not in the vector index yet"
     return Finding("pending rows", Status.WARN, detail, "Run `ecphoria reconcile`.")
 
 
@@ -281,7 +294,7 @@ async def _model_lock(index: VectorIndex, embedder: Embedder) -> Finding:
         theirs = (info.spec.model, info.spec.version, info.spec.dimension)
         if theirs != mine:
             detail = f"the {kind} index was made with {theirs}, the settings say {mine}"
-            advice = "Set ECPHORIA_EMBEDDING_* back, or rebuild it with `ecphoria reindex`."
+            advice = "Set ECPHORIA_EMBEDDING_* back, or change over with `ecphoria reembed`."
             return Finding(name, Status.FAIL, detail, advice)
     if not kinds:
         return Finding(name, Status.OK, "no collection yet: the first command that writes makes it")

@@ -9,7 +9,18 @@ from typing import TYPE_CHECKING, Final
 import typer
 from rich.markup import escape
 
-from ecphoria.cli import doctor, imports, keys, recall, reconcile, reindex
+from ecphoria.cli import (
+    doctor,
+    forget,
+    imports,
+    keys,
+    memory,
+    recall,
+    reconcile,
+    reembed,
+    verify,
+    worker,
+)
 from ecphoria.cli.common import DEBUG, AsJson, err, print_json
 from ecphoria.errors import EcphoriaError
 from ecphoria.logs import without_secrets
@@ -43,10 +54,14 @@ def build_app() -> typer.Typer:
         point.load()(app)
     imports.register(app)
     recall.register(app)
+    memory.register(app)
+    forget.register(app)
     keys.register(app)
     doctor.register(app)
     reconcile.register(app)
-    reindex.register(app)
+    reembed.register(app)
+    verify.register(app)
+    worker.register(app)
     app.command("version")(print_version)
     return app
 
@@ -61,6 +76,7 @@ def print_version(*, as_json: AsJson = False) -> None:
 
 def main(arguments: Sequence[str]) -> int:
     """Run one command; return the exit code: 1 for errors, 2 for wrong usage, 130 for Ctrl-C."""
+    failed = verify.FAILED if "verify" in arguments[:1] else 1
     try:
         build_app()(args=list(arguments), prog_name="ecphoria")
     except SystemExit as end:  # typer's way to end, usage errors included
@@ -71,13 +87,13 @@ def main(arguments: Sequence[str]) -> int:
         if DEBUG in arguments:
             err().print_exception(word_wrap=True)
         show_error(error)
-        return 1
+        return failed
     except Exception as error:  # the last resort: a sentence, no traceback
         if DEBUG in arguments:
             raise
         name = type(error).__name__
         _print_error("INTERNAL_ERROR", f"{name}: {error}", "Run it again with --debug; report it.")
-        return 1
+        return failed
     return 0
 
 

@@ -31,13 +31,21 @@ def register(app: typer.Typer) -> None:
 
 
 @with_settings()
-def recall(
+def recall(  # noqa: PLR0913 - an option each
     settings: Settings,
     question: Annotated[str, typer.Argument(help="What to ask, in Chinese or English.")],
     tenant: Tenant,
     user: Annotated[str, typer.Option("--user", "-u", help="User who asks, or is asked about.")],
     as_of: Annotated[
         str | None, typer.Option(help="Answer as of this time, e.g. 2026-11-30T09:00:00Z.")
+    ] = None,
+    known_at: Annotated[
+        str | None,
+        typer.Option(help="Answer from what was known at this time, as it stood then."),
+    ] = None,
+    session: Annotated[
+        str | None,
+        typer.Option(help="Conversation that the question is part of: its turns come first."),
     ] = None,
     *,
     explain: Annotated[
@@ -47,8 +55,13 @@ def recall(
 ) -> None:
     """Ask a question and show the joined answer."""
     scope = cli_scope(tenant)
-    when = None if as_of is None else parse_time(as_of, "--as-of")
-    request = RecallRequest(question=question, user_id=scope.user(user), as_of=when)
+    request = RecallRequest(
+        question=question,
+        user_id=scope.user(user),
+        as_of=None if as_of is None else parse_time(as_of, "--as-of"),
+        known_at=None if known_at is None else parse_time(known_at, "--known-at"),
+        session_id=session,
+    )
     answer = answer_of(asyncio.run(_ask(settings, scope, request)))
     if as_json:
         print_json(answer)

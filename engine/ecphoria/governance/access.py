@@ -17,6 +17,10 @@ class Operation(enum.StrEnum):
     REMEMBER = "remember"
     REMEMBER_SHARED = "remember shared knowledge"
     UPSERT_ENTITIES = "upsertEntities"
+    CHANGE = "supersede, correct and retract"
+    FORGET = "forget"
+    SESSION = "sessions"
+    OPERATE = "maintenance"
 
 
 ALLOWED: dict[Operation, frozenset[Role]] = {
@@ -25,6 +29,10 @@ ALLOWED: dict[Operation, frozenset[Role]] = {
     Operation.REMEMBER: frozenset({Role.AGENT, Role.OPERATOR, Role.ADMIN}),
     Operation.REMEMBER_SHARED: frozenset({Role.OPERATOR, Role.ADMIN}),
     Operation.UPSERT_ENTITIES: frozenset({Role.OPERATOR, Role.ADMIN}),
+    Operation.CHANGE: frozenset({Role.AGENT, Role.OPERATOR, Role.ADMIN}),
+    Operation.FORGET: frozenset({Role.OPERATOR, Role.ADMIN}),
+    Operation.SESSION: frozenset({Role.AGENT, Role.ADMIN}),
+    Operation.OPERATE: frozenset({Role.OPERATOR, Role.ADMIN}),
 }
 
 READABLE: dict[Role, frozenset[Privacy]] = {
@@ -52,3 +60,8 @@ def check_access(scope: Scope, operation: Operation) -> None:
 def readable_privacy(scope: Scope) -> frozenset[Privacy]:
     """Return the privacy levels that the scope's roles may read."""
     return frozenset().union(*(READABLE[role] for role in scope.roles))
+
+
+def overrules_sources(scope: Scope) -> bool:
+    """Whether a scope may replace what a more reliable source says."""
+    return bool(scope.roles & {Role.OPERATOR, Role.ADMIN})

@@ -17,6 +17,7 @@ from ecphoria.model import (
     RecallRequest,
     RecallResult,
     Scope,
+    SessionContext,
 )
 from ecphoria.recall.assemble import context_block, recalled_entities, recalled_relations
 from ecphoria.recall.judge import advisory, conflicts, disagreeing, joint, memory_confidence
@@ -36,13 +37,14 @@ CARRYING = 5
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """A checked request, for whom and for when it is, and what it wants."""
+    """A checked request, for whom and for when it is, what it wants, and what was said before."""
 
     request: RecallRequest
     scope: Scope
     user_id: str
     as_of: datetime
     wanted: Understanding
+    session: SessionContext | None = None
 
 
 def graph_support(near: Neighbourhood, wanted: Understanding) -> float:
@@ -65,7 +67,7 @@ def no_answer(
     """Return a FALLBACK or a SKIP: nothing that could be taken for an answer."""
     language = question.wanted.language
     fallback = action is Action.FALLBACK
-    return RecallResult(
+    result = RecallResult(
         action=action,
         as_of=question.as_of,
         language=language,
@@ -78,7 +80,11 @@ def no_answer(
         context="",
         degradations=degradations,
         trace=(),
+        session=question.session,
     )
+    if question.session is None:
+        return result
+    return replace(result, context=context_block(result, question.request.context_tokens))
 
 
 def answer(
@@ -113,6 +119,7 @@ def answer(
         context="",
         degradations=degradations,
         trace=(),
+        session=question.session,
     )
     return replace(result, context=context_block(result, question.request.context_tokens))
 

@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime
 
 from ecphoria.language.contradiction import disagree
+from ecphoria.language.folding import fold
 from ecphoria.model import Confidence, ConfidencePart, Entity, Memory, SourceInfo, TimelinessLevel
 from ecphoria.recall.age import age_in_days, days_from, freshness
 from ecphoria_schema.domain import Domain, Language
@@ -83,17 +84,29 @@ def conflicts(memories: Sequence[Memory]) -> dict[str, tuple[str, ...]]:
     found: dict[str, list[str]] = {memory.id: [] for memory in memories}
     for place, first in enumerate(memories):
         for second in memories[place + 1 :]:
-            if _comparable(first, second) and disagree(first.text, second.text):
+            if _disagree(first, second):
                 found[first.id].append(second.id)
                 found[second.id].append(first.id)
     return {id_: tuple(sorted(others)) for id_, others in found.items()}
 
 
+def _disagree(first: Memory, second: Memory) -> bool:
+    if not _comparable(first, second):
+        return False
+    if first.claim is not None and first.claim == second.claim:
+        return fold(first.value or "") != fold(second.value or "")
+    return disagree(first.text, second.text)
+
+
 def _comparable(first: Memory, second: Memory) -> bool:
+    if first.claim is not None and second.claim is not None:
+        # values of one attribute compete with one another, and with nothing else
+        same = first.claim == second.claim
+    else:
+        same = first.topic == second.topic and bool(set(first.about) & set(second.about))
     return (
-        first.topic == second.topic
+        same
         and first.user_id == second.user_id
-        and bool(set(first.about) & set(second.about))
         # what was replaced does not disagree, it is over
         and first.status == second.status
         and (first.valid_until is None or first.valid_until > second.valid_from)
@@ -105,11 +118,7 @@ def disagreeing(memories: Sequence[Memory], known: Sequence[Memory]) -> dict[str
     """Return, for each memory id, the ids of all that is known and disagrees with it."""
     return {
         memory.id: tuple(
-            other.id
-            for other in known
-            if other.key != memory.key
-            and _comparable(memory, other)
-            and disagree(memory.text, other.text)
+            other.id for other in known if other.key != memory.key and _disagree(memory, other)
         )
         for memory in memories
     }

@@ -6,11 +6,12 @@ import asyncio
 from collections.abc import Mapping
 from dataclasses import replace
 
-from ecphoria.errors import EcphoriaError
+from ecphoria.errors import EcphoriaError, StoreError
 from ecphoria.governance.access import readable_privacy
-from ecphoria.model import Action, RecallRequest, RecallResult, Scope, utc
+from ecphoria.model import Action, RecallRequest, RecallResult, Scope, SessionContext, utc
 from ecphoria.parts import EngineParts
 from ecphoria.recall.answer import Question, answer, dropped_below_gate, no_answer
+from ecphoria.recall.as_known import as_then
 from ecphoria.recall.neighbourhood import Neighbourhood
 from ecphoria.recall.rank import Candidate, candidates, diversified
 from ecphoria.recall.request import checked_request
@@ -22,7 +23,9 @@ from ecphoria.recall.understand import (
     lost_ids,
     named_entities,
     understand,
+    with_pronouns,
 )
+from ecphoria.session.turns import session_context
 from ecphoria.stores.ports import ExpandQuery, Expansion
 
 # Below this a memory is noise, even when others carry the answer.
@@ -38,8 +41,10 @@ async def recall(parts: EngineParts, scope: Scope, request: RecallRequest) -> Re
     request = checked_request(request, parts.settings, parts.domain)
     trace = Trace()
     wanted = understand(request, parts.domain, parts.lexicon)
-    as_of = request.as_of or utc(parts.clock.now())
-    question = Question(request, scope, user_id, as_of, wanted)
+    # what was known then was an answer for then, unless another moment is asked for
+    as_of = request.as_of or request.known_at or utc(parts.clock.now())
+    session, degradations = await _session(parts, scope, user_id, request)
+    question = Question(request, scope, user_id, as_of, wanted, session)
     trace.step("understand", len(wanted.ids), note=_note(wanted))
     if wanted.is_smalltalk:
         return replace(no_answer(Action.SKIP, question), trace=tuple(trace.steps))
@@ -48,7 +53,14 @@ async def recall(parts: EngineParts, scope: Scope, request: RecallRequest) -> Re
     )
     trace.step("seed", len(seeds.found))
     named = named_entities(request.question, wanted, names, parts.domain, parts.lexicon)
-    expansion = await parts.graph.expand(_expand_query(parts, question, seeds, named))
+    if session is not None:
+        named = with_pronouns(named, wanted, session.entities)
+    expansion = as_then(
+        await parts.graph.expand(_expand_query(parts, question, seeds, named)),
+        request.known_at,
+        as_of,
+        history=wanted.wants_history,
+    )
     trace.step(
         "expand",
         len(expansion.entities),
@@ -60,13 +72,27 @@ async def recall(parts: EngineParts, scope: Scope, request: RecallRequest) -> Re
     near = _neighbourhood(parts, expansion, wanted, named)
     ranked, dropped = _rank(parts, question, seeds, expansion, near)
     trace.step("rank", len(ranked), dropped)
-    degradations = seeds.degradations
+    degradations += seeds.degradations
     if expansion.scanned_out:
         degradations += ("an entity has more memories than were looked at",)
     result = answer(ranked, near, question, expansion, parts.domain, parts.settings, degradations)
     trace.step("judge", len(result.memories), dropped_below_gate(result, ranked))
     trace.step("assemble", len(result.memories) + len(result.entities))
+    if request.known_at is None:
+        parts.access.note((item.memory.key for item in result.memories), parts.clock.now())
     return replace(result, trace=tuple(trace.steps))
+
+
+async def _session(
+    parts: EngineParts, scope: Scope, user_id: str, request: RecallRequest
+) -> tuple[SessionContext | None, tuple[str, ...]]:
+    """Return the conversation that a question is part of; without its store, say so."""
+    if request.session_id is None:
+        return None, ()
+    try:
+        return await session_context(parts, scope, user_id, request.session_id), ()
+    except StoreError as error:
+        return None, (f"session unavailable: {error.message}",)
 
 
 def _note(wanted: Understanding) -> str:
@@ -93,6 +119,7 @@ async def _seeds(parts: EngineParts, question: Question) -> Seeds:
             as_of=question.as_of,
             privacy=readable_privacy(question.scope),
             min_importance=question.request.min_importance,
+            known_at=question.request.known_at,
         ),
         parts.settings.seed_limit,
     )
@@ -102,6 +129,7 @@ def _expand_query(
     parts: EngineParts, question: Question, seeds: Seeds, named: Named
 ) -> ExpandQuery:
     settings = parts.settings
+    known_at = question.request.known_at
     return ExpandQuery(
         tenant=question.scope.tenant,
         user_id=question.user_id,
@@ -112,9 +140,11 @@ def _expand_query(
         from_root=not named.refs,
         as_of=question.as_of,
         privacy=tuple(sorted(readable_privacy(question.scope))),
-        memories_per_entity=settings.memories_per_entity,
+        # as it stood then is told from the rows themselves: more of them must come back
+        memories_per_entity=settings.memories_per_entity if known_at is None else settings.scan_cap,
         scan_cap=settings.scan_cap,
-        include_history=question.wanted.wants_history,
+        include_history=question.wanted.wants_history or known_at is not None,
+        include_retracted=known_at is not None,
     )
 
 

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import math
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
+from ecphoria.decay import heat
 from ecphoria.language.contradiction import disagree
 from ecphoria.language.folding import Compact, fold
 from ecphoria.model import EmbeddingSpec, Memory
@@ -55,13 +55,6 @@ def scaled(similarity: float | None, spec: EmbeddingSpec) -> float:
         return 0.0
     share = (similarity - spec.unrelated) / (spec.related - spec.unrelated)
     return min(1.0, max(0.0, share))
-
-
-def heat(memory: Memory, moment: datetime) -> float:
-    """Return access_count · e^(-0.1 · days since the last access) (design §6)."""
-    if memory.last_accessed_at is None:
-        return 0.0
-    return memory.access_count * math.exp(-0.1 * age_in_days(memory.last_accessed_at, moment))
 
 
 def recency(memory: Memory, moment: datetime, domain: Domain) -> float:
@@ -175,7 +168,7 @@ def _candidate(
         (weights.graph, 0.0 if hops is None else 1 / (1 + hops)),
         (weights.recency, recency(memory, as_of, domain)),
         (weights.importance, memory.importance),
-        (weights.heat, min(1.0, heat(memory, as_of))),
+        (weights.heat, min(1.0, heat(memory.access_count, memory.last_accessed_at, as_of))),
     ]
     total = sum(weight for weight, _ in parts) or 1.0
     score = sum(weight * value for weight, value in parts) / total

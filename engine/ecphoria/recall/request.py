@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from datetime import datetime
 
 from ecphoria.embedding.text import clean
 from ecphoria.errors import EcphoriaError, InvalidInput, TextTooLong
-from ecphoria.model import RecallRequest, parse_time
+from ecphoria.model import RecallRequest, checked_id, parse_time
 from ecphoria.settings import Settings
 from ecphoria_schema.domain import KINDS, Domain
 
@@ -48,7 +49,27 @@ def checked_request(request: RecallRequest, settings: Settings, domain: Domain) 
         msg = "kinds is empty: leave it out to ask all kinds"
         raise InvalidInput(msg, path=("kinds",))
     _check_limits(request)
-    return replace(request, question=question, as_of=as_of)
+    return replace(
+        request,
+        question=question,
+        as_of=as_of,
+        known_at=_known_at(request),
+        session_id=_session_id(request),
+    )
+
+
+def _known_at(request: RecallRequest) -> datetime | None:
+    try:
+        return None if request.known_at is None else parse_time(request.known_at, "known_at")
+    except EcphoriaError as error:
+        raise error.at("known_at") from error
+
+
+def _session_id(request: RecallRequest) -> str | None:
+    try:
+        return None if request.session_id is None else checked_id(request.session_id, "session id")
+    except EcphoriaError as error:
+        raise error.at("session_id") from error
 
 
 def _check_limits(request: RecallRequest) -> None:

@@ -10,12 +10,14 @@ from datetime import datetime
 
 from ecphoria.embedding.port import Embedder
 from ecphoria.errors import EmbeddingFailed, InvalidVector, StoreError
+from ecphoria.model import Status
 from ecphoria.recall.understand import Understanding
 from ecphoria.stores.ports import VectorFilter, VectorHit, VectorIndex
 from ecphoria_schema.domain import Kind, Privacy
 
 # Reciprocal rank fusion, Cormack et al. 2009: score = sum of 1 / (60 + rank).
 RRF_K = 60
+SHOWN = (Status.ACTIVE, Status.SUPERSEDED)
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,14 +45,20 @@ def seed_filter(
     as_of: datetime,
     privacy: frozenset[Privacy],
     min_importance: float,
+    known_at: datetime | None = None,
 ) -> VectorFilter:
-    """Return what may come back from the search at all."""
+    """Return what may come back from the search at all.
+
+    The index holds what is known now: for what was known earlier the graph has to tell.
+    """
+    everything = understanding.wants_history or known_at is not None
     return VectorFilter(
         tenant=tenant,
         user_id=user_id,
-        as_of=None if understanding.wants_history else as_of,
+        as_of=None if everything else as_of,
         privacy=tuple(sorted(privacy)),
-        tiers=("hot", "archive") if understanding.wants_history else ("hot",),
+        tiers=("hot", "archive") if everything else ("hot",),
+        statuses=SHOWN if known_at is None else (*SHOWN, Status.DISABLED),
         min_importance=min_importance,
     )
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from ecphoria.language.folding import Compact, language_of
 from ecphoria.language.lexicon import IdMention, Lexicon
@@ -23,6 +23,7 @@ class Understanding:
         path: Expansion path to walk.
         answer_types: Entity types that hold the answer in the graph, those of the likeliest topic
             first.
+        pronouns: Entity types of which "it" means the last one that was talked about.
     """
 
     language: Language
@@ -34,6 +35,7 @@ class Understanding:
     ids: tuple[IdMention, ...]
     path: str
     answer_types: tuple[str, ...]
+    pronouns: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,6 +66,7 @@ def understand(request: RecallRequest, domain: Domain, lexicon: Lexicon) -> Unde
         kinds=request.kinds if request.kinds is not None else KINDS,
         ids=lexicon.id_mentions(question),
         path=domain.walk_for(topics),
+        pronouns=lexicon.pronouns(question),
         answer_types=tuple(
             dict.fromkeys(
                 type_
@@ -95,6 +98,25 @@ def named_entities(
             else:
                 refs[ref] = None
     return Named(tuple(refs), root, tuple(name.text for name in met))
+
+
+def with_pronouns(
+    named: Named, understanding: Understanding, earlier: Sequence[EntityRef]
+) -> Named:
+    """Return what a question names with what "it" means: the last such thing of the session.
+
+    Args:
+        named: What it names by id or name; that is what it is about, whatever "it" may mean.
+        understanding: With the types that its pronouns may mean.
+        earlier: Entities of the session, the latest first.
+    """
+    if named.refs:
+        return named
+    for type_ in understanding.pronouns:
+        last = next((ref for ref in earlier if ref.type == type_), None)
+        if last is not None:
+            return replace(named, refs=(last,))
+    return named
 
 
 def lost_ids(

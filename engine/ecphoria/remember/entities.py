@@ -10,6 +10,8 @@ from ecphoria.model import (
     EntityReceipts,
     EntityRef,
     EveryUser,
+    Link,
+    LinkMethod,
     Receipt,
     ReceiptStatus,
     RelationInput,
@@ -47,12 +49,16 @@ async def upsert_entities(
     written = await parts.graph.upsert_entities(scope.tenant, rows, links)
     return EntityReceipts(
         entities=tuple(
-            Receipt(index, ReceiptStatus(outcome), id=row.ref.id, links=(row.ref,))
+            Receipt(index, ReceiptStatus(outcome), id=row.ref.id, links=(_given(row.ref),))
             for index, (row, outcome) in enumerate(zip(rows, written.outcomes, strict=True))
         ),
         relations_created=written.relations_created,
         relations_unchanged=len(links) - written.relations_created,
     )
+
+
+def _given(ref: EntityRef) -> Link:
+    return Link(ref, 1.0, LinkMethod.GIVEN)
 
 
 async def _clean_entities(

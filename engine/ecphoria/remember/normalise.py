@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import hashlib
+import json
 import math
 import unicodedata
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime
 
@@ -22,9 +23,11 @@ from ecphoria.errors import (
 )
 from ecphoria.governance.access import Operation, check_access
 from ecphoria.model import (
+    MAX_ID_CHARS,
     EntityInput,
     EntityRef,
     EveryUser,
+    FactInput,
     MemoryInput,
     PropertyValue,
     RelationInput,
@@ -39,8 +42,10 @@ from ecphoria_schema.domain import KINDS, Domain, Property
 MAX_PROPERTY_CHARS = 10_000
 MAX_LIST_ITEMS = 100
 MAX_ABOUT = 50
+MAX_FACTS = 50
 MAX_TOPIC_CHARS = 64
 MAX_QUOTED = 80
+MAX_REASON_CHARS = 1_000
 
 _PRIVACY = ("public", "internal")
 
@@ -144,8 +149,10 @@ def clean_memory(
     if len(item.text) > max_chars:
         msg = f"the text has {len(item.text)} characters; {max_chars} are allowed"
         raise TextTooLong(msg, path=("text",))
+    facts = _facts(item, domain, max_chars)
     try:
-        text = clean(item.text)
+        # facts alone say everything; anything else needs a text
+        text = "" if facts and not item.text.strip() else clean(item.text)
     except EcphoriaError as error:
         raise error.at("text") from error
     user_id = _user(item, scope)
@@ -170,6 +177,7 @@ def clean_memory(
             valid_until=valid_until,
             expires_at=expires_at,
             about=_about(item, domain),
+            facts=facts,
         ),
         occurred_at,
         valid_from,
@@ -200,6 +208,57 @@ def _about(item: MemoryInput, domain: Domain) -> tuple[EntityRef, ...]:
     return tuple(dict.fromkeys(item.about))
 
 
+def _facts(item: MemoryInput, domain: Domain, max_chars: int) -> tuple[FactInput, ...]:
+    if not isinstance(item.facts, list | tuple):
+        msg = f"`facts` must be a list, not {type(item.facts).__name__}"
+        raise InvalidInput(msg, path=("facts",))
+    if len(item.facts) > MAX_FACTS:
+        msg = f"a text may have {MAX_FACTS} facts, not {len(item.facts)}"
+        raise InvalidInput(msg, path=("facts",))
+    facts: list[FactInput] = []
+    for index, fact in enumerate(item.facts):
+        try:
+            facts.append(_fact(fact, domain, max_chars))
+        except EcphoriaError as error:
+            raise error.at("facts", index) from error
+    return tuple(facts)
+
+
+def _fact(fact: FactInput, domain: Domain, max_chars: int) -> FactInput:
+    check_ref(fact.entity, domain)
+    declared = domain.attributes.get(fact.attribute)
+    if declared is None:
+        msg = (
+            f"the domain {domain.name} has no attribute {_quoted(fact.attribute)}; "
+            f"it has {', '.join(domain.attributes) or 'none'}"
+        )
+        raise UnknownProperty(msg, path=("attribute",))
+    if fact.entity.type != declared.entity:
+        msg = f"{fact.attribute} is of {declared.entity}, not of {fact.entity.type}"
+        raise InvalidInput(msg, path=("entity",))
+    value = _text_of(fact.value, "value", MAX_PROPERTY_CHARS)
+    if declared.values and value not in declared.values:
+        msg = f"{fact.attribute} {_quoted(value)} is none of {', '.join(declared.values)}"
+        raise InvalidInput(msg, path=("value",))
+    if declared.keyed != (fact.subject is not None):
+        needs = "needs a subject" if declared.keyed else "has no subject"
+        msg = f"{fact.attribute} {needs}"
+        raise InvalidInput(msg, path=("subject",))
+    return replace(
+        fact,
+        value=value,
+        subject=None if fact.subject is None else _text_of(fact.subject, "subject", MAX_ID_CHARS),
+        text=None if fact.text is None else _text_of(fact.text, "text", max_chars),
+    )
+
+
+def _text_of(value: object, name: str, max_chars: int) -> str:
+    try:
+        return _string(value, name, max_chars)
+    except EcphoriaError as error:
+        raise error.at(name) from error
+
+
 def check_ref(ref: EntityRef, domain: Domain) -> None:
     """Return when type and id of a reference are possible.
 
@@ -216,10 +275,30 @@ def check_ref(ref: EntityRef, domain: Domain) -> None:
     _checked(ref.id, f"{ref.type} id", "id")
 
 
-def content_hash(text: str) -> str:
-    """Return the fingerprint by which equal texts are known, 32 hex digits."""
+def checked_reason(reason: object) -> str:
+    """Return a reason that was given for something.
+
+    Raises:
+        InvalidInput: When it is no text, empty, or longer than `MAX_REASON_CHARS`.
+    """
+    if not isinstance(reason, str) or not reason.strip() or len(reason) > MAX_REASON_CHARS:
+        msg = f"say why, in 1 to {MAX_REASON_CHARS} characters"
+        raise InvalidInput(msg, path=("reason",))
+    return reason.strip()
+
+
+def content_hash(text: str, facts: Sequence[FactInput] = ()) -> str:
+    """Return the fingerprint by which equal contents are known, 32 hex digits."""
     normal = unicodedata.normalize("NFC", text)
-    return hashlib.sha256(" ".join(normal.split()).encode()).hexdigest()[:32]
+    said = [" ".join(normal.split())]
+    said += [
+        json.dumps(
+            [fact.entity.type, fact.entity.id, fact.attribute, fact.value, fact.subject, fact.text],
+            ensure_ascii=False,
+        )
+        for fact in facts
+    ]
+    return hashlib.sha256("\n".join(said).encode()).hexdigest()[:32]
 
 
 # --- entities ------------------------------------------------------------------------------

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import fields
 from datetime import UTC, datetime
 from typing import Any, cast
 
 from neo4j.time import Date, DateTime
 
+from ecphoria.language.folding import fold
+from ecphoria.language.sameness import content
 from ecphoria.model import (
     ApiKey,
     Entity,
@@ -20,6 +23,7 @@ from ecphoria.model import (
     PropertyValue,
     Role,
     SourceInfo,
+    Standing,
     Status,
     entity_key,
     memory_key,
@@ -34,7 +38,7 @@ _OWN = frozenset(
     {"key", "id", "tenant", "user_id", "owner_key", "recorded_at", "observed_at", "observed"}
 )
 _MAX_CAPTION = 40
-_NOT_STORED = frozenset({"about", "supersedes"})
+_NOT_STORED = frozenset({"about", "supersedes", "details", "past"})
 
 
 def native(value: object) -> Any:  # noqa: ANN401 - a property may be of any type
@@ -69,13 +73,64 @@ def memory_props(memory: Memory) -> Props:
             continue
         props[item.name] = list(value) if isinstance(value, tuple) else value
     # the Browser breaks captions at blanks only
-    props["name"] = (memory.topic or memory.kind).replace("_", " ")
+    props["name"] = (memory.fact_type or memory.topic or memory.kind).replace("_", " ")
     if memory.supersedes is not None:
         props["supersedes_key"] = memory_key(memory.tenant, memory.supersedes)
+    if memory.details:
+        props["details"] = json.dumps(dict(memory.details), ensure_ascii=False)
+    if memory.past:
+        props["past"] = past_text(memory.past)
+    props["said_key"] = said_key(memory.tenant, memory.user_id, memory.kind, memory.content_hash)
+    props["words_key"] = words_key(memory)
+    if memory.session_id is not None and memory.user_id is not None:
+        props["session_key"] = session_key(memory.tenant, memory.user_id, memory.session_id)
     return props
 
 
-def memory_from(props: Mapping[str, object], about: list[str]) -> Memory:
+def said_key(tenant: str, user_id: str | None, kind: str, content_hash: str) -> str:
+    """Return what memories have in common that came from the same text of one user."""
+    return "|".join((tenant, kind, content_hash, "" if user_id is None else f"={user_id}"))
+
+
+def words_key(memory: Memory) -> str:
+    """Return what memories have in common that say the same to one user, as far as words tell."""
+    words = " ".join(content(memory.text)) or fold(memory.text)
+    digest = hashlib.sha256(words.encode()).hexdigest()[:32]
+    return said_key(memory.tenant, memory.user_id, memory.kind, digest)
+
+
+def session_key(tenant: str, user_id: str, session_id: str) -> str:
+    """Return what memories of one session of one user have in common."""
+    # the length keeps the two ids apart, whatever they hold
+    return f"{tenant}|{len(user_id)}|{user_id}|{session_id}"
+
+
+def past_text(past: Sequence[Standing]) -> str:
+    """Return earlier standings as the JSON that is kept in one property."""
+    return json.dumps(
+        [
+            [
+                item.until.isoformat(),
+                item.status,
+                None if item.valid_until is None else item.valid_until.isoformat(),
+            ]
+            for item in past
+        ]
+    )
+
+
+def _past_from(text: str) -> tuple[Standing, ...]:
+    return tuple(
+        Standing(
+            datetime.fromisoformat(until),
+            Status(status),
+            None if valid_until is None else datetime.fromisoformat(valid_until),
+        )
+        for until, status, valid_until in json.loads(text)
+    )
+
+
+def memory_from(props: Mapping[str, object], about: Sequence[str]) -> Memory:
     """Return the memory that a node holds."""
     values = native_props(props)
     known = {item.name for item in fields(Memory)}
@@ -83,13 +138,23 @@ def memory_from(props: Mapping[str, object], about: list[str]) -> Memory:
     values = {name: value for name, value in values.items() if name in known}
     values["status"] = Status(values["status"])
     values["index_state"] = IndexState(values["index_state"])
-    values["importance"] = float(values["importance"])
+    for name in ("importance", "reliability", "freshness"):
+        if name in values:
+            # a store may give back 1.0 as 1
+            values[name] = float(values[name])
+    values["details"] = json.loads(values.get("details") or "{}")
+    values["past"] = _past_from(values.get("past") or "[]")
     empty: Props = dict.fromkeys(("user_id", "topic", "valid_until", "expires_at"))
     return Memory(
         **(empty | values),
         supersedes=split_key(supersedes)[1].id if supersedes else None,
         about=tuple(sorted(key for key in about if key)),
     )
+
+
+def source_key(tenant: str, source_id: str) -> str:
+    """Return the graph key of a source."""
+    return entity_key(tenant, EntityRef("Source", source_id))
 
 
 def caption(domain: Domain, ref: EntityRef, props: Mapping[str, object]) -> str:
@@ -212,8 +277,3 @@ def source_from(props: Mapping[str, object]) -> SourceInfo:
         float(values["reliability"]),
         disabled=bool(values.get("disabled", False)),
     )
-
-
-def source_key(tenant: str, source_id: str) -> str:
-    """Return the graph key of a source."""
-    return entity_key(tenant, EntityRef("Source", source_id))

@@ -13,13 +13,15 @@ from ecphoria.model import (
     EmbeddingSpec,
     Entity,
     EntityRef,
+    IndexState,
+    Link,
     Memory,
     NamedEntity,
     PropertyValue,
     SourceInfo,
     Vector,
 )
-from ecphoria_schema.domain import Kind
+from ecphoria_schema.domain import Kind, KindPolicy
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,16 +67,130 @@ class EntityWrite:
 
 
 @dataclass(frozen=True, slots=True)
+class Mention:
+    """An id in a memory's text that belongs to no entity of its scope yet.
+
+    Attributes:
+        text: As written.
+        entity: The entity it would be; several mentions of one text are alternatives.
+    """
+
+    text: str
+    entity: EntityRef
+    certainty: float
+
+
+@dataclass(frozen=True, slots=True)
+class NewMemory:
+    """A memory to write, with everything it is connected to.
+
+    Attributes:
+        links: Entities that `visible_entities` has found.
+        mentions: Ids that wait for their entity.
+        resembles: Keys of near-equal memories with other numbers, names or dates.
+        first: Key of the first memory of the same text: without it this one is not kept either.
+        how: Why it replaces `memory.supersedes`: on its writer's word, or by hand.
+        reason: Why, in words.
+        by: Who said so.
+    """
+
+    memory: Memory
+    links: tuple[Link, ...] = ()
+    mentions: tuple[Mention, ...] = ()
+    resembles: tuple[str, ...] = ()
+    first: str | None = None
+    how: Literal["stated", "hand"] = "stated"
+    reason: str | None = None
+    by: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Reinforcement:
+    """That a memory was said again.
+
+    Attributes:
+        text: The same in better words, if they are.
+        times: How often.
+    """
+
+    key: str
+    text: str | None = None
+    times: int = 1
+
+
+@dataclass(frozen=True, slots=True)
 class MemoryWrite:
     """Outcome of one memory write.
 
     CONFLICT: the id is taken by a memory with other content or of another user; `conflict` is
-    the sentence that says which.
+    the sentence that says which. FORGOTTEN: the id belonged to a memory that was forgotten.
+
+    Attributes:
+        index_state: Of a DUPLICATE, whether the index has what is kept.
+        supersedes: Keys of the memories whose validity it ended.
+        superseded_by: Key of the newer memory that ended its own.
+        conflicts_with: Keys of the more reliable memories it contradicts.
     """
 
     key: str
-    outcome: Literal["CREATED", "DUPLICATE", "CONFLICT"]
+    outcome: Literal["CREATED", "DUPLICATE", "CONFLICT", "FORGOTTEN"]
     conflict: str = ""
+    index_state: IndexState = IndexState.PENDING
+    supersedes: tuple[str, ...] = ()
+    superseded_by: str | None = None
+    conflicts_with: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class MemoriesWritten:
+    """Outcome of one `write_memories`.
+
+    Attributes:
+        writes: One a memory, in order.
+        pending: What must be indexed now.
+        missed: Keys that were to be reinforced, but are not current any more.
+    """
+
+    writes: tuple[MemoryWrite, ...]
+    pending: tuple[PendingMemory, ...]
+    missed: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Changed:
+    """A memory that a life-cycle step has changed."""
+
+    key: str
+    tenant: str
+    id: str
+    user_id: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Lineage:
+    """A relation between two memories, seen from one of them.
+
+    Attributes:
+        type: SUPERSEDES, CONFLICTS_WITH or POSSIBLE_UPDATE_OF.
+        outgoing: Whether it leads from the memory asked for to the other.
+        how: ``attribute`` (by the rules), ``stated`` (by the writer), ``hand``.
+    """
+
+    type: str
+    outgoing: bool
+    other: str
+    how: str | None
+    reason: str | None
+    by: str | None
+    at: datetime | None
+
+
+@dataclass(frozen=True, slots=True)
+class Uses:
+    """How often memories were used since the last count, and when last."""
+
+    count: int
+    last: datetime
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,6 +205,20 @@ class PendingMemory:
     key: str
     token: str
     memory: Memory | None
+
+
+@dataclass(frozen=True, slots=True)
+class MemoryState:
+    """A memory as the graph has it now.
+
+    Attributes:
+        memory: None when there is none, or it was forgotten.
+        pending: Whether its index row is known to be behind.
+    """
+
+    key: str
+    memory: Memory | None
+    pending: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,7 +248,8 @@ class ExpandQuery:
         anchors: How many of the first seeds lend their entities as starting points.
         mentions: Entities named in the question, as candidate refs (they may not exist).
         from_root: Walk down from the user itself.
-        include_history: Return seeds that are no longer current, too.
+        include_history: Return what is no longer current, and what is in the archive, too.
+        include_retracted: Return what was taken back, too.
     """
 
     tenant: str
@@ -133,6 +264,7 @@ class ExpandQuery:
     memories_per_entity: int
     scan_cap: int
     include_history: bool = False
+    include_retracted: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -195,24 +327,103 @@ class GraphStore(Protocol):
         ...
 
     async def write_memories(
-        self, memories: Sequence[Memory], token: str
-    ) -> tuple[MemoryWrite, ...]:
-        """Write memories with their links in one transaction; each is marked pending.
+        self,
+        new: Sequence[NewMemory],
+        token: str,
+        now: datetime,
+        reinforced: Sequence[Reinforcement] = (),
+    ) -> MemoriesWritten:
+        """Write memories with all that connects them, in one transaction; each is marked pending.
 
-        `Memory.about` holds keys that `visible_entities` has found. An existing id with the same
-        content and user is a DUPLICATE, with others a CONFLICT; neither changes the graph. What
-        a new memory supersedes is closed and marked pending, too.
+        An existing id with the same content and user is a DUPLICATE, and reinforced; with others
+        it is a CONFLICT. What gives the value of the same attribute is put in order
+        (`timeline.places`) in the same transaction, whoever else writes at the same time.
 
         Args:
-            memories: What to keep, each with a key of its own.
+            new: What to keep, each with a key of its own.
             token: Unique to this call; `mark_indexed` must present it.
+            now: When this is recorded; at the earliest when the last one of the same attribute
+                was, so that what was known when has one order, whatever clocks say.
+            reinforced: Memories that were said again under another id.
         """
+        ...
+
+    async def retract(
+        self, tenant: str, memory_id: str, token: str, now: datetime, *, reason: str, by: str
+    ) -> tuple[PendingMemory, ...]:
+        """Take a memory back: it was never true. What it had replaced holds again.
+
+        Returns:
+            What must be indexed now; nothing when there is no such memory, or it is not current.
+        """
+        ...
+
+    async def forget(
+        self, keys: Sequence[str], token: str, now: datetime, reason: str
+    ) -> tuple[Changed, ...]:
+        """Erase memories for good, in one transaction; return those that were there.
+
+        What is left is the key, so that a repeated write does not bring them back. What they had
+        ended stays ended. Their rows in the index are marked pending, to be deleted.
+        """
+        ...
+
+    async def expired(self, now: datetime, limit: int) -> tuple[str, ...]:
+        """Return keys of memories that are to be dropped by now."""
+        ...
+
+    async def archive(self, now: datetime, limit: int, token: str) -> tuple[Changed, ...]:
+        """Move memories to the archive whose time has come, and mark them pending."""
+        ...
+
+    async def record_access(
+        self, uses: Mapping[str, Uses], token: str, policies: Mapping[Kind, KindPolicy]
+    ) -> None:
+        """Count uses, refresh what was used, and bring it back from the archive."""
+        ...
+
+    async def scan_memories(
+        self, after: str, limit: int, tenant: str | None = None
+    ) -> tuple[Memory, ...]:
+        """Return memories of a tenant, or of all, by key after a key; forgotten ones left out."""
+        ...
+
+    async def said(self, memories: Sequence[Memory]) -> Mapping[str, tuple[Memory, ...]]:
+        """Return, for each memory's key, current ones that say the same in the same words."""
+        ...
+
+    async def of_same_text(self, memories: Sequence[Memory]) -> tuple[Memory, ...]:
+        """Return all memories that came from the same words as one of these; no forgotten ones."""
+        ...
+
+    async def claimed(self, claim: str) -> tuple[Memory, ...]:
+        """Return all memories of a claim that are not forgotten."""
+        ...
+
+    async def links(self, tenant: str, ids: Sequence[str]) -> Mapping[str, tuple[Link, ...]]:
+        """Return, for each memory id, what it is about, how certainly, and how that was found."""
+        ...
+
+    async def lineage(self, tenant: str, ids: Sequence[str]) -> Mapping[str, tuple[Lineage, ...]]:
+        """Return, for each memory id, what it replaced, contradicts or may update, and back."""
+        ...
+
+    async def session_entities(
+        self, tenant: str, user_id: str, session_id: str, limit: int
+    ) -> tuple[EntityRef, ...]:
+        """Return the entities that the last memories of a session are about, latest first."""
         ...
 
     async def visible_entities(
         self, tenant: str, user_id: str | None, refs: Sequence[EntityRef]
     ) -> tuple[Entity, ...]:
         """Return those of the entities that exist and are the user's own or shared."""
+        ...
+
+    async def visible_refs(
+        self, tenant: str, wanted: Mapping[str | None, Sequence[EntityRef]]
+    ) -> Mapping[str | None, frozenset[EntityRef]]:
+        """Return, for each user, which of his wanted entities exist and are his own or shared."""
         ...
 
     async def existing_entities(
@@ -240,12 +451,17 @@ class GraphStore(Protocol):
         """Return, for each entity, the user's own or shared entities at a relation's other end."""
         ...
 
-    async def pending(self, limit: int, after: str = "") -> tuple[PendingMemory, ...]:
-        """Return memories whose index row is not up to date, by key, beginning after a key."""
+    async def lease_pending(
+        self, worker: str, limit: int, now: datetime, until: datetime, after: str = ""
+    ) -> tuple[PendingMemory, ...]:
+        """Take memories whose index row is not up to date, by key, beginning after a key.
+
+        Until the lease ends no other worker gets them, unless they change meanwhile.
+        """
         ...
 
-    async def pending_of(self, token: str) -> tuple[PendingMemory, ...]:
-        """Return what one `write_memories` call left to be indexed."""
+    async def take_lease(self, name: str, worker: str, now: datetime, until: datetime) -> bool:
+        """Take or renew a lease on a task; False when another worker has it."""
         ...
 
     async def mark_indexed(self, done: Mapping[str, str], model: str) -> frozenset[str]:
@@ -256,8 +472,12 @@ class GraphStore(Protocol):
         """Mark memories as pending again, under a new token."""
         ...
 
-    async def requeue_all(self, token: str) -> int:
-        """Mark every memory of every tenant as pending; return how many there are."""
+    async def states(self, keys: Sequence[str]) -> tuple[MemoryState, ...]:
+        """Return, for each graph key, the memory and whether it is pending."""
+        ...
+
+    async def kinds(self, keys: Sequence[str]) -> Mapping[str, Kind]:
+        """Return the kinds of the memories that there are, without the forgotten, by graph key."""
         ...
 
     async def count_pending(self) -> int:
@@ -289,8 +509,12 @@ class GraphStore(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class VectorRow:
-    """A memory as the vector index holds it: filter fields and one vector, no text."""
+class RowFields:
+    """What the vector index holds of a memory beside its vector: filter fields, no text.
+
+    Attributes:
+        hash: Of the text that was embedded: 32 hex digits.
+    """
 
     key: str
     tenant: str
@@ -306,7 +530,21 @@ class VectorRow:
     status: str
     tier: str
     lang: str
+    hash: str
+
+
+@dataclass(frozen=True, slots=True)
+class VectorRow(RowFields):
+    """A row to write."""
+
     vector: Vector
+
+
+@dataclass(frozen=True, slots=True)
+class IndexedRow(RowFields):
+    """A row as found; `kind` is that of its collection, `id` its primary key."""
+
+    id: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -317,6 +555,8 @@ class VectorFilter:
         user_id: The user; shared knowledge comes on top.
         as_of: Only what is valid and not expired then; None = also what no longer is.
         privacy: Allowed levels; at least one.
+        statuses: A superseded memory was true once, and its closed validity keeps it out of
+            today's answers; a disabled one is asked for only by what was known earlier.
     """
 
     tenant: str
@@ -326,6 +566,7 @@ class VectorFilter:
     tiers: tuple[str, ...] = ("hot",)
     topics: tuple[str, ...] = ()
     min_importance: float = 0.0
+    statuses: tuple[str, ...] = ("active", "superseded")
 
 
 @dataclass(frozen=True, slots=True)
@@ -345,7 +586,72 @@ class IndexInfo:
     rows: int = field(default=0)
 
 
-class VectorIndex(Protocol):
+@dataclass(frozen=True, slots=True)
+class Generation:
+    """A set of collections, one a kind, that were made together for one model.
+
+    Attributes:
+        name: What the collections' names end with.
+        number: In which order generations were made, from 1; 0 = by an earlier version.
+        spec: None when it cannot be used: its rows have the fields of another version.
+        kinds: Kinds that have a collection; not all of them after a crash.
+        serving: Kinds that are searched and written here.
+        filling: Not known to be complete.
+        replaces: Name of the generation that served before this one; empty = none.
+    """
+
+    name: str
+    number: int
+    spec: EmbeddingSpec | None
+    kinds: frozenset[Kind]
+    serving: frozenset[Kind]
+    filling: bool
+    replaces: str
+
+
+class VectorRows(Protocol):
+    """Rows of the vector index, one collection a kind."""
+
+    async def upsert(self, rows: Sequence[VectorRow]) -> None:
+        """Write rows, each to its kind's collection; the last of equal keys wins.
+
+        Raises:
+            InvalidVector: When a vector does not fit, before anything is written; its path
+                names the row.
+            EmbeddingMismatch: When the index belongs to another model by now.
+        """
+        ...
+
+    async def delete(self, keys: Sequence[str]) -> None:
+        """Delete rows by graph key, from all kinds."""
+        ...
+
+    async def existing(self, keys: Sequence[str]) -> frozenset[str]:
+        """Return which of the graph keys have a row, read with strong consistency."""
+        ...
+
+    async def rows(
+        self, kind: Kind, after: str, limit: int, tenant: str | None = None
+    ) -> tuple[IndexedRow, ...]:
+        """Return rows in order of their ids, beginning after an id, with strong consistency.
+
+        Fewer than `limit` do not mean the end, none do.
+        """
+        ...
+
+    async def rows_of(self, kind: Kind, keys: Sequence[str]) -> Mapping[str, IndexedRow]:
+        """Return the rows of graph keys, read with strong consistency; missing ones are left out.
+
+        At most a few thousand keys: they go out in one request.
+        """
+        ...
+
+    async def count(self, tenant: str | None = None) -> int:
+        """Return how many rows there are, read with strong consistency."""
+        ...
+
+
+class VectorIndex(VectorRows, Protocol):
     """The derived index: one collection a kind, behind an alias."""
 
     async def ping(self) -> ServerInfo:
@@ -369,30 +675,14 @@ class VectorIndex(Protocol):
         """
         ...
 
-    async def upsert(self, rows: Sequence[VectorRow]) -> None:
-        """Write rows, each to its kind's collection; the last of equal keys wins.
-
-        Raises:
-            InvalidVector: When a vector does not fit, before anything is written.
-        """
-        ...
-
-    async def delete(self, keys: Sequence[str]) -> None:
-        """Delete rows by graph key, from all kinds."""
-        ...
-
     async def search(
         self, kind: Kind, vector: Vector, filter_: VectorFilter, limit: int
     ) -> tuple[VectorHit, ...]:
-        """Return the nearest rows, nearest first, ties by key."""
-        ...
+        """Return the nearest rows, nearest first, ties by key.
 
-    async def existing(self, keys: Sequence[str]) -> frozenset[str]:
-        """Return which of the graph keys have a row, read with strong consistency."""
-        ...
-
-    async def count(self, tenant: str | None = None) -> int:
-        """Return how many rows there are, read with strong consistency."""
+        Raises:
+            EmbeddingMismatch: When the index belongs to another model by now.
+        """
         ...
 
     async def info(self) -> Mapping[Kind, IndexInfo]:
@@ -401,4 +691,51 @@ class VectorIndex(Protocol):
 
     async def drop(self) -> None:
         """Drop all collections and aliases; the graph can make them again."""
+        ...
+
+    async def refresh(self) -> tuple[str, ...]:
+        """Have the store rebuild its search index where rows grew or shrank by 30 %.
+
+        One step a call, and nothing to wait for: a store that builds in the background is asked
+        again by the next call.
+
+        Returns:
+            Names of the collections that were taken a step further.
+        """
+        ...
+
+    async def generations(self) -> tuple[Generation, ...]:
+        """Return all sets of collections, the oldest first."""
+        ...
+
+    async def make_generation(self, spec: EmbeddingSpec, number: int) -> Generation:
+        """Make a set of empty collections that nobody searches yet, or complete a half-made one."""
+        ...
+
+    async def at(self, generation: Generation) -> VectorRows:
+        """Return a generation's rows, loaded, whether it serves or not.
+
+        Raises:
+            EmbeddingMismatch: When its rows have the fields of another version.
+        """
+        ...
+
+    async def serve(self, generation: Generation) -> None:
+        """Have a generation searched and written from now on; what served stays as it is.
+
+        Kinds are switched one after another. Interrupted, the same call goes on. Until `finish`
+        the generation is not known to be complete.
+        """
+        ...
+
+    async def finish(self, generation: Generation) -> None:
+        """Mark a generation as complete, and take what it replaced out of memory."""
+        ...
+
+    async def drop_generation(self, generation: Generation) -> None:
+        """Drop a generation's collections.
+
+        Raises:
+            StoreError: When it serves.
+        """
         ...
