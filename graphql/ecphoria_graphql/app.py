@@ -5,19 +5,23 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import json
+from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
 import structlog
 from cross_web import HTTPException as GraphQLHTTPException
 from fastapi import FastAPI, Request
 from starlette.exceptions import HTTPException
+from starlette.requests import HTTPConnection
+from strawberry import UNSET
 from strawberry.fastapi import GraphQLRouter
 from strawberry.http import process_result
+from strawberry.subscriptions import GRAPHQL_TRANSPORT_WS_PROTOCOL
 
 from ecphoria.engine import Engine, open_domain
 from ecphoria.errors import EcphoriaError, InternalError, StoreUnavailable
 from ecphoria_graphql.auth import scope_of
-from ecphoria_graphql.context import Context
+from ecphoria_graphql.context import Context, Socket
 from ecphoria_graphql.error_codes import (
     error_body,
     error_response,
@@ -28,6 +32,7 @@ from ecphoria_graphql.error_codes import (
 from ecphoria_graphql.graphiql import graphiql_routes
 from ecphoria_graphql.limits import BodyLimit
 from ecphoria_graphql.schema import build_schema
+from ecphoria_graphql.sockets import SocketAdapter, SocketHandler
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -44,10 +49,14 @@ _log = structlog.get_logger(__name__)
 
 GRAPHQL_PATH = "/graphql"
 READY_TIMEOUT_S = 5.0
+INIT_TIMEOUT_S = 10.0
 
 
-class _Router(GraphQLRouter[Context, None]):
+class _Router(GraphQLRouter[Context | Socket, None]):
     """Strawberry's endpoint, with typed errors also where the request is no GraphQL."""
+
+    websocket_adapter_class = SocketAdapter
+    graphql_transport_ws_handler_class = SocketHandler
 
     def should_render_graphql_ide(self, request: object) -> bool:  # noqa: ARG002 - Strawberry's signature
         """Leave the page to `graphiql`."""
@@ -81,10 +90,18 @@ class _Router(GraphQLRouter[Context, None]):
         except GraphQLHTTPException as error:
             return request_fault(error.reason, error.status_code)
 
+    async def on_ws_connect(self, context: Context | Socket) -> Any:  # noqa: ANN401 - Strawberry's signature
+        """Refuse a websocket without a key that counts."""
+        if isinstance(context, Socket):
+            await context.scope()
+        return UNSET
 
-async def _context(request: Request) -> Context:
-    engine: Engine = request.app.state.engine
-    return Context(engine, await scope_of(request.headers, engine))
+
+async def _context(connection: HTTPConnection) -> Context | Socket:
+    engine: Engine = connection.app.state.engine
+    if connection.scope["type"] == "websocket":
+        return Socket(engine, connection.headers)
+    return Context(engine, await scope_of(connection.headers.items(), engine))
 
 
 async def _work(engine: Engine) -> None:
@@ -93,32 +110,19 @@ async def _work(engine: Engine) -> None:
         await engine.warm_up()
     except EcphoriaError as error:
         _log.warning("warm-up failed", code=error.code, reason=error.message)
-    await _reconcile_for_ever(engine)
-
-
-async def _reconcile_for_ever(engine: Engine) -> None:
-    while True:
-        try:
-            report = await engine.reconcile()
-            _log.debug("reconciled", report=report)
-        except EcphoriaError as error:
-            _log.warning("reconcile failed", code=error.code, reason=error.message)
-        except Exception:  # noqa: BLE001 - the last resort of a loop that must go on
-            # a bug in one round must not end all later ones
-            _log.exception("reconcile failed")
-        await asyncio.sleep(engine.settings.reconcile_every_s)
+    await engine.work_for_ever(engine.clock.token())
 
 
 @contextlib.asynccontextmanager
 async def _serving(app: FastAPI, engine: Engine) -> AsyncIterator[None]:
     app.state.engine = engine
-    reconciler = asyncio.create_task(_work(engine), name="reconciler")
+    worker = asyncio.create_task(_work(engine), name="worker")
     try:
         yield
     finally:
-        reconciler.cancel()
+        worker.cancel()
         with contextlib.suppress(asyncio.CancelledError):
-            await reconciler
+            await worker
 
 
 def create_app(settings: Settings) -> FastAPI:
@@ -139,7 +143,7 @@ def create_app(settings: Settings) -> FastAPI:
 def create_app_for(engine: Engine) -> FastAPI:
     """Return the application over an open engine, which stays the caller's to close.
 
-    It answers at once; the reconciler runs only once a server starts the lifespan.
+    It answers at once; background work begins only once a server starts the lifespan.
     """
 
     @contextlib.asynccontextmanager
@@ -174,7 +178,10 @@ def _endpoint(schema: strawberry.Schema) -> _Router:
         path=GRAPHQL_PATH,
         graphql_ide=None,
         context_getter=_context,
-        subscription_protocols=(),
+        subscription_protocols=(GRAPHQL_TRANSPORT_WS_PROTOCOL,),
+        connection_init_wait_timeout=timedelta(seconds=INIT_TIMEOUT_S),
+        # `sockets` has the limit, with a typed error
+        max_subscriptions_per_connection=None,
     )
 
 
@@ -212,6 +219,7 @@ async def _readyz(request: Request) -> Response:
     stores = {
         "graph": f"{health.graph.product}/{health.graph.version}",
         "vectors": f"{health.vectors.product}/{health.vectors.version}",
+        "sessions": f"{health.sessions.product}/{health.sessions.version}",
     }
     return json_response({"status": "ready", **stores, "model": health.model}, 200)
 

@@ -1,30 +1,91 @@
-"""The context of one request: who asks, whom to ask, and the request's own loaders."""
+"""The context of one operation: who asks, whom to ask, and the operation's own loaders."""
 
+from collections.abc import Awaitable, Callable
+from datetime import timedelta
 from typing import TypeAlias
 
 import strawberry
+from starlette.datastructures import Headers
 from strawberry.fastapi import BaseContext
 
 from ecphoria.engine import Engine
 from ecphoria.governance.access import readable_privacy
 from ecphoria.model import Scope
+from ecphoria_graphql.auth import scope_of
 from ecphoria_graphql.loaders import Loaders
+
+RECHECK_S = 10.0
 
 
 class Context(BaseContext):
-    """What resolvers get; made by the authentication layer, one a request.
+    """What resolvers get; made by the authentication layer, one an operation.
 
     Attributes:
         readable: Privacy levels that the scope may read.
     """
 
-    def __init__(self, engine: Engine, scope: Scope) -> None:
-        """Begin a request of an authenticated scope."""
+    def __init__(
+        self, engine: Engine, scope: Scope, renew: Callable[[], Awaitable[Scope]] | None = None
+    ) -> None:
+        """Begin an operation of an authenticated scope.
+
+        Args:
+            engine: Whom to ask.
+            scope: For whom.
+            renew: Looks the key up again, for an operation that lasts.
+        """
         super().__init__()
         self.engine = engine
+        self._renew = renew
+        self._set(scope)
+
+    def _set(self, scope: Scope) -> None:
         self.scope = scope
-        self.loaders = Loaders(engine, scope)
+        self.loaders = Loaders(self.engine, scope)
         self.readable = readable_privacy(scope)
+        self._checked_at = self.engine.clock.now()
+
+    async def again(self) -> None:
+        """Begin anew within an operation that lasts: nothing loaded, and a key that still counts.
+
+        The key is looked up every `RECHECK_S` seconds at most.
+
+        Raises:
+            Unauthenticated: When it was revoked or has expired since.
+            StoreUnavailable: When it cannot be looked up.
+        """
+        waited = self.engine.clock.now() - self._checked_at
+        if self._renew is not None and waited >= timedelta(seconds=RECHECK_S):
+            self._set(await self._renew())
+        else:
+            self.loaders = Loaders(self.engine, self.scope)
+
+
+class Socket(BaseContext):
+    """What a websocket has in the place of a context, since its key may come later."""
+
+    def __init__(self, engine: Engine, headers: Headers) -> None:
+        """Begin without knowing who is there."""
+        super().__init__()
+        self.engine = engine
+        self._headers = headers
+
+    async def scope(self) -> Scope:
+        """Return the scope of the key in the headers or in what the connection began with.
+
+        Raises:
+            Unauthenticated: When it is missing, malformed, unknown, expired or revoked.
+            StoreUnavailable: When the keys cannot be looked up.
+        """
+        given: list[tuple[str, object]] = list(self._headers.items())
+        params = self.connection_params
+        if isinstance(params, dict):
+            given += params.items()
+        return await scope_of(given, self.engine)
+
+    async def context(self) -> Context:
+        """Return the context of one operation. Errors as for `scope`."""
+        return Context(self.engine, await self.scope(), self.scope)
 
 
 Info: TypeAlias = strawberry.Info[Context, None]

@@ -35,13 +35,16 @@ INTERFACE = "Entity"
 # Names of the API's own types; the domain's may not be among them.
 OWN_TYPES = frozenset(
     {
-        "Action", "Because", "Boolean", "Confidence", "ConfidencePart", "Date", "DateTime",
-        "Dropped", "Entity", "EntityInput", "EntityRef", "EntityRefInput", "EntityType",
-        "Float", "ID", "Int", "JSON", "Language", "Long", "Memory", "MemoryInput", "MemoryKind",
-        "MemoryStatus", "Mutation", "Privacy", "Query", "Recall", "RecallInput",
+        "Action", "AttributeHistory", "Because", "Boolean", "ChangeKind", "Confidence",
+        "ConfidencePart", "Date", "DateTime", "Dropped", "Entity", "EntityInput", "EntityRef",
+        "EntityRefInput", "EntityType", "FactInput", "Float", "ForgetReport", "ForgetRuleInput",
+        "Forgettable", "ID", "Int", "JSON", "Language", "Lineage", "LineageMethod", "LinkMethod",
+        "Long", "Memory", "MemoryChange", "MemoryDetail", "MemoryInput", "MemoryKind",
+        "MemoryLink", "MemoryStatus", "Mutation", "Privacy", "Query", "Recall", "RecallInput",
         "RecalledEntity", "RecalledMemory", "RecalledRelation", "Receipt", "ReceiptStatus",
-        "RelationInput", "RelationType", "RememberBatchInput", "String", "Tier", "Timeliness",
-        "TimelinessLevel", "TraceStep", "UpsertEntitiesInput", "UpsertReceipts",
+        "RelationInput", "RelationType", "RememberBatchInput", "SessionContext", "SessionFlush",
+        "SessionTurn", "Speaker", "String", "Subscription", "Tier", "Timeliness",
+        "TimelinessLevel", "TraceStep", "UpsertEntitiesInput", "UpsertReceipts", "Urgency",
     }
 )  # fmt: skip
 

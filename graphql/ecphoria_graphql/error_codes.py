@@ -13,6 +13,7 @@ import structlog
 from graphql import GraphQLError, GraphQLSyntaxError
 from starlette.responses import Response
 from strawberry.extensions import SchemaExtension
+from strawberry.types import ExecutionResult
 from strawberry.utils.str_converters import to_camel_case
 
 from ecphoria.errors import (
@@ -31,6 +32,8 @@ from ecphoria.errors import (
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+
+    from strawberry.types.execution import StreamExecutionResult
 
 _log = structlog.get_logger(__name__)
 
@@ -74,7 +77,9 @@ REMEDIES: dict[GraphQLCode, str] = {
         "Use the fields, arguments and types of the schema; GraphiQL at /graphql shows them."
     ),
     GraphQLCode.BAD_USER_INPUT: "Give the variable the type that the schema asks for.",
-    GraphQLCode.QUERY_TOO_COMPLEX: "Ask for less at once: fewer levels, aliases, fields or items.",
+    GraphQLCode.QUERY_TOO_COMPLEX: (
+        "Ask for less at once: fewer levels, aliases, fields, items or subscriptions."
+    ),
 }
 
 
@@ -85,6 +90,22 @@ def input_path(*prefix: str | int) -> Iterator[None]:
         yield
     except EcphoriaError as error:
         raise error.at(*prefix) from error
+
+
+@contextlib.contextmanager
+def argument_path(argument: str, *others: str) -> Iterator[None]:
+    """Put an argument before the path of any error that passes.
+
+    Args:
+        argument: Whose inner place the engine names.
+        others: Arguments that the engine names by themselves.
+    """
+    try:
+        yield
+    except EcphoriaError as error:
+        if not error.path or error.path[0] in others:
+            raise
+        raise error.at(argument) from error
 
 
 def as_given(path: tuple[str | int, ...]) -> tuple[str | int, ...]:
@@ -226,6 +247,12 @@ class ErrorCodes(SchemaExtension):
         result = self.execution_context.result
         if result is not None and result.errors:
             result.errors = translate_all(result.errors)
+
+    def on_stream_result(self, result: StreamExecutionResult) -> Iterator[None]:
+        """Translate the errors of one result of several."""
+        if isinstance(result, ExecutionResult) and result.errors:
+            result.errors = translate_all(result.errors)
+        yield
 
 
 _STATUS: tuple[tuple[type[EcphoriaError], int], ...] = (

@@ -10,16 +10,20 @@ import strawberry
 from strawberry.scalars import JSON
 
 from ecphoria.errors import InvalidInput, InvalidScope
-from ecphoria.model import EntityInput, EntityRef, MemoryInput, RecallRequest, RelationInput
+from ecphoria.lifecycle.forget import ForgetRule
+from ecphoria.model import (
+    EntityInput,
+    EntityRef,
+    FactInput,
+    MemoryInput,
+    RecallRequest,
+    RelationInput,
+)
 from ecphoria_graphql.entity_types import EntityTypes
-from ecphoria_graphql.enums import MemoryKind, PrivacyLevel, TextLanguage
+from ecphoria_graphql.enums import MemoryKind, PrivacyLevel, TextLanguage, plain
 from ecphoria_graphql.fields import list_of
 
 _DEFAULTS = RecallRequest(question="", user_id="")
-
-
-def _value(member: enum.Enum) -> Any:  # noqa: ANN401 - one of the engine's literals
-    return member.value
 
 
 # --- recall --------------------------------------------------------------------------------
@@ -35,6 +39,14 @@ class RecallData:
     )
     as_of: datetime | None = strawberry.field(
         default=None, description="The moment the answer must be true for; now when not given."
+    )
+    known_at: datetime | None = strawberry.field(
+        default=None,
+        description="Only what was known then, as it stood then; what is known now when not given.",
+    )
+    session_id: strawberry.ID | None = strawberry.field(
+        default=None,
+        description="The session that the question is part of: its turns are looked at first.",
     )
     kinds: list[MemoryKind] | None = strawberry.field(
         default=None, description="Kinds to ask; those the question calls for when not given."
@@ -56,7 +68,9 @@ class RecallData:
             question=self.question,
             user_id=self.user_id,
             as_of=self.as_of,
-            kinds=None if self.kinds is None else tuple(_value(kind) for kind in self.kinds),
+            known_at=self.known_at,
+            session_id=self.session_id,
+            kinds=None if self.kinds is None else tuple(plain(kind) for kind in self.kinds),
             topics=None if self.topics is None else tuple(self.topics),
             limit=self.limit,
             entity_limit=self.entity_limit,
@@ -128,6 +142,28 @@ class UpsertData:
     relations: list[RelationData]
 
 
+# --- whose it is ---------------------------------------------------------------------------
+
+USER_ID = "Whose it is; leave it out only together with `shared: true`."
+SHARED = "Knowledge that every user of the tenant shares; then without `userId`."
+
+
+def owner(user_id: str | None, *, shared: bool) -> str | None:
+    """Return whose a memory is; None = shared.
+
+    Raises:
+        InvalidScope: When it is neither one user's nor shared, or both. Shared knowledge is never
+            the default: a forgotten user must not publish a memory.
+    """
+    if shared == (user_id is not None):
+        msg = (
+            "a memory is one user's or shared: give either `userId` or `shared: true`,"
+            f" not {'both' if shared else 'neither'}"
+        )
+        raise InvalidScope(msg, path=("user_id",))
+    return user_id
+
+
 # --- memories ------------------------------------------------------------------------------
 
 
@@ -135,14 +171,11 @@ class UpsertData:
 class _MemoryFields:
     """The fields of a memory that are the same in every domain."""
 
-    text: str = strawberry.field(description="What to remember.")
-    user_id: strawberry.ID | None = strawberry.field(
-        default=None, description="Whose it is; leave it out only together with `shared: true`."
+    text: str | None = strawberry.field(
+        default=None, description="What to remember; may be left out where `facts` say everything."
     )
-    shared: bool = strawberry.field(
-        default=False,
-        description="Knowledge that every user of the tenant shares; then without `userId`.",
-    )
+    user_id: strawberry.ID | None = strawberry.field(default=None, description=USER_ID)
+    shared: bool = strawberry.field(default=False, description=SHARED)
     id: strawberry.ID | None = strawberry.field(
         default=None, description="An id of your own; made from the content when not given."
     )
@@ -187,34 +220,42 @@ class _MemoryFields:
     )
 
 
+class FactData:
+    """Input of a fact."""
+
+    entity: RefData
+    attribute: str
+    value: str
+    subject: str | None
+    text: str | None
+
+    def fact(self) -> FactInput:
+        """Return it as the engine takes it."""
+        return FactInput(self.entity.ref(), self.attribute, self.value, self.subject, self.text)
+
+
 class MemoryData(_MemoryFields):
     """Input of a memory."""
 
     about: list[RefData]
+    facts: list[FactData]
 
     def memory(self) -> MemoryInput:
         """Return it as the engine takes it.
 
         Raises:
-            InvalidScope: When it names neither a user nor shared knowledge, or both. Shared
-                knowledge is never the default: a forgotten user must not publish a memory.
+            InvalidScope: When it names neither a user nor shared knowledge, or both.
         """
-        if self.shared == (self.user_id is not None):
-            msg = (
-                "a memory is one user's or shared: give either `userId` or `shared: true`,"
-                f" not {'both' if self.shared else 'neither'}"
-            )
-            raise InvalidScope(msg, path=("user_id",))
         return MemoryInput(
-            text=self.text,
-            user_id=self.user_id,
+            text=self.text or "",
+            user_id=owner(self.user_id, shared=self.shared),
             id=self.id,
-            kind=_value(self.kind),
+            kind=plain(self.kind),
             topic=self.topic,
             source=self.source,
-            lang=None if self.lang is None else _value(self.lang),
+            lang=None if self.lang is None else plain(self.lang),
             importance=self.importance,
-            privacy=_value(self.privacy),
+            privacy=plain(self.privacy),
             occurred_at=self.occurred_at,
             valid_from=self.valid_from,
             valid_until=self.valid_until,
@@ -223,6 +264,7 @@ class MemoryData(_MemoryFields):
             agent_id=self.agent_id,
             about=tuple(ref.ref() for ref in self.about),
             supersedes=self.supersedes,
+            facts=tuple(fact.fact() for fact in self.facts),
         )
 
 
@@ -232,6 +274,62 @@ class BatchData:
     items: list[MemoryData]
 
 
+# --- forgetting ----------------------------------------------------------------------------
+
+
+@strawberry.input(
+    name="ForgetRuleInput",
+    description=(
+        "Which memories are to go: those that meet every criterion given. One of `olderThanDays`,"
+        " `importanceBelow` and `confidenceBelow` must be given."
+    ),
+)
+class RuleData:
+    """Input of a rule."""
+
+    user_id: strawberry.ID | None = strawberry.field(
+        default=None,
+        description="Of this user only; leave it out only together with `everyUser: true`.",
+    )
+    every_user: bool = strawberry.field(
+        default=False,
+        description="Of every user of the tenant, and shared knowledge; then without `userId`.",
+    )
+    older_than_days: float | None = strawberry.field(
+        default=None, description="That happened longer ago than this many days."
+    )
+    importance_below: float | None = strawberry.field(
+        default=None, description="Less important than this, 0 to 1."
+    )
+    confidence_below: float | None = strawberry.field(
+        default=None, description="Whose overall confidence now is below this, 0 to 1."
+    )
+    kinds: list[MemoryKind] | None = strawberry.field(
+        default=None, description="Of these kinds; of all when not given."
+    )
+
+    def rule(self) -> ForgetRule:
+        """Return it as the engine takes it.
+
+        Raises:
+            InvalidScope: When it names neither a user nor every user, or both. Every user is never
+                the default: a forgotten user must not erase everybody's memories.
+        """
+        if self.every_user == (self.user_id is not None):
+            msg = (
+                "a rule is for one user or for all: give either `userId` or `everyUser: true`,"
+                f" not {'both' if self.every_user else 'neither'}"
+            )
+            raise InvalidScope(msg, path=("user_id",))
+        return ForgetRule(
+            user_id=self.user_id,
+            older_than_days=self.older_than_days,
+            importance_below=self.importance_below,
+            confidence_below=self.confidence_below,
+            kinds=None if self.kinds is None else tuple(plain(kind) for kind in self.kinds),
+        )
+
+
 # --- the domain's own ----------------------------------------------------------------------
 
 
@@ -239,6 +337,7 @@ class BatchData:
 class InputTypes:
     """The inputs of one domain; those that name its types."""
 
+    ref: type[RefData]
     memory: type[MemoryData]
     batch: type[BatchData]
     upsert: type[UpsertData]
@@ -255,6 +354,12 @@ def _input(name: str, base: type[Any], description: str, **fields: tuple[object,
         },
     )
     return strawberry.input(made, name=name, description=description)
+
+
+def attributes_of(entities: EntityTypes) -> str:
+    """Return a sentence that lists the attributes of a domain."""
+    names = ", ".join(f"`{name}`" for name in entities.domain.attributes)
+    return f"One of: {names}." if names else "This domain has none."
 
 
 def build_input_types(entities: EntityTypes) -> InputTypes:
@@ -303,6 +408,38 @@ def build_input_types(entities: EntityTypes) -> InputTypes:
         from_=(ref, strawberry.field(name="from", description="Where it starts.")),
         to=(ref, strawberry.field(description="Where it ends.")),
     )
+    fact = _input(
+        "FactInput",
+        FactData,
+        "What a text says, where the caller knows it: an entity's attribute has a value.",
+        entity=(
+            ref,
+            strawberry.field(description="Whose attribute; it need not be in the graph yet."),
+        ),
+        attribute=(str, strawberry.field(description=f"The attribute. {attributes_of(entities)}")),
+        value=(
+            str,
+            strawberry.field(
+                description="Its value: one of the attribute's own words, where it has a list."
+            ),
+        ),
+        subject=(
+            str | None,
+            strawberry.field(
+                default=None,
+                description=(
+                    "What it is about, for an attribute that is kept by subject, e.g. the thing"
+                    " liked."
+                ),
+            ),
+        ),
+        text=(
+            str | None,
+            strawberry.field(
+                default=None, description="The sentence to keep; made from the rest if not given."
+            ),
+        ),
+    )
     memory = _input(
         "MemoryInput",
         MemoryData,
@@ -317,8 +454,19 @@ def build_input_types(entities: EntityTypes) -> InputTypes:
                 ),
             ),
         ),
+        facts=(
+            list_of(fact),
+            strawberry.field(
+                default_factory=list,
+                description=(
+                    "What the text says, where you know it; read from the text when not given. Each"
+                    " becomes a memory of its own."
+                ),
+            ),
+        ),
     )
     return InputTypes(
+        ref=ref,
         memory=memory,
         batch=_input(
             "RememberBatchInput",

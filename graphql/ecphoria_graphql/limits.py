@@ -29,7 +29,9 @@ MAX_ALIASES = 30
 MAX_FIELDS = 2_000
 MAX_ROOT_FIELDS = 20
 MAX_ENTITIES = 10_000
-"""Entities that one operation may load by following relations."""
+"""Entities, memories and relations among them that one operation may load by following fields."""
+
+MESSAGE_TOO_BIG = 1009
 
 _DRAIN_FACTOR = 8
 _DRAIN_SECONDS = 10.0
@@ -39,7 +41,7 @@ _DRAIN_SECONDS = 10.0
 
 
 class BodyLimit:
-    """ASGI middleware: a request body over the limit is answered with 413.
+    """ASGI middleware: a request body over the limit is answered with 413, a message closes.
 
     The body is read here, whole, and handed on: GraphQL needs all of it anyway, and so a
     chunked body without a declared length is counted like any other.
@@ -57,6 +59,9 @@ class BodyLimit:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one connection."""
+        if scope["type"] == "websocket":
+            await self.app(scope, self._limited(receive, send), send)
+            return
         if scope["type"] != "http":
             await self.app(scope, receive, send)
             return
@@ -69,6 +74,20 @@ class BodyLimit:
             await error_response(RequestTooLarge(msg))(scope, receive, send)
             return
         await self.app(scope, _replay(body, receive), send)
+
+    def _limited(self, receive: Receive, send: Send) -> Receive:
+        """Return what receives from a websocket, until a message is over the limit."""
+
+        async def limited() -> Message:
+            message = await receive()
+            size = len((message.get("text") or "").encode()) + len(message.get("bytes") or b"")
+            if size <= self.max_bytes:
+                return message
+            reason = f"{RequestTooLarge.code}: {self.max_bytes} bytes a message are allowed"
+            await send({"type": "websocket.close", "code": MESSAGE_TOO_BIG, "reason": reason})
+            return {"type": "websocket.disconnect", "code": MESSAGE_TOO_BIG}
+
+        return limited
 
     @staticmethod
     def _declared(scope: Scope) -> int:

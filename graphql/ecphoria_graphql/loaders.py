@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from strawberry.dataloader import DataLoader
 
@@ -11,12 +11,16 @@ from ecphoria_graphql.error_codes import too_complex
 from ecphoria_graphql.limits import MAX_ENTITIES
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Sequence
+    from collections.abc import Awaitable, Callable, Mapping, Sequence
 
     from ecphoria.engine import Engine
-    from ecphoria.model import Entity, EntityRef, Scope
+    from ecphoria.model import Entity, EntityRef, Link, Memory, Scope
+    from ecphoria.stores.ports import Lineage
 
 _BATCH = 500
+
+K = TypeVar("K")
+V = TypeVar("V")
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +54,9 @@ class Loaders:
         self._scope = scope
         self._related: dict[RelatedFrom, DataLoader[EntityRef, tuple[Entity, ...]]] = {}
         self._entities: dict[str, DataLoader[EntityRef, Entity | None]] = {}
+        self._memories: dict[str, DataLoader[str, Memory | None]] = {}
+        self._links: dict[str, DataLoader[str, tuple[Link, ...]]] = {}
+        self._lineage: dict[str, DataLoader[str, tuple[Lineage, ...]]] = {}
         self._loaded = 0
 
     def related(self, query: RelatedFrom, ref: EntityRef) -> Awaitable[tuple[Entity, ...]]:
@@ -75,19 +82,41 @@ class Loaders:
 
     def entity(self, user_id: str, ref: EntityRef) -> Awaitable[Entity | None]:
         """Return an entity that the user may see, or None."""
-        loader = self._entities.get(user_id)
+        return self._loader(self._entities, user_id, self._engine.entities, None).load(ref)
+
+    def memory(self, user_id: str, id_: str) -> Awaitable[Memory | None]:
+        """Return a memory that the user may see, or None."""
+        return self._loader(self._memories, user_id, self._engine.memories, None).load(id_)
+
+    def links(self, user_id: str, id_: str) -> Awaitable[tuple[Link, ...]]:
+        """Return what a memory that the user may see is about."""
+        return self._loader(self._links, user_id, self._engine.links, (), len).load(id_)
+
+    def lineage(self, user_id: str, id_: str) -> Awaitable[tuple[Lineage, ...]]:
+        """Return how a memory that the user may see stands to others."""
+        return self._loader(self._lineage, user_id, self._engine.lineage, (), len).load(id_)
+
+    def _loader(
+        self,
+        loaders: dict[str, DataLoader[K, V]],
+        user_id: str,
+        fetch: Callable[[Scope, str, Sequence[K]], Awaitable[Mapping[K, V]]],
+        missing: V,
+        size: Callable[[V], int] = lambda _: 1,
+    ) -> DataLoader[K, V]:
+        loader = loaders.get(user_id)
         if loader is None:
 
-            async def load(refs: list[EntityRef]) -> Sequence[Entity | None]:
-                found = await self._engine.entities(self._scope, user_id, refs)
-                self._count(len(found))
-                return [found.get(ref) for ref in refs]
+            async def load(keys: list[K]) -> Sequence[V]:
+                found = await fetch(self._scope, user_id, keys)
+                self._count(sum(size(value) for value in found.values()))
+                return [found.get(key, missing) for key in keys]
 
-            loader = self._entities[user_id] = DataLoader(load, max_batch_size=_BATCH)
-        return loader.load(ref)
+            loader = loaders[user_id] = DataLoader(load, max_batch_size=_BATCH)
+        return loader
 
     def _count(self, loaded: int) -> None:
         self._loaded += loaded
         if self._loaded > MAX_ENTITIES:
-            msg = f"the operation loads too many entities: {MAX_ENTITIES} are allowed"
+            msg = f"the operation loads too many things: {MAX_ENTITIES} are allowed"
             raise too_complex(msg)

@@ -1,4 +1,4 @@
-"""Memories, and the receipts of writes."""
+"""Memories, what they are about, and how they follow on one another."""
 
 import asyncio
 from dataclasses import dataclass
@@ -6,20 +6,32 @@ from datetime import datetime
 from typing import Any
 
 import strawberry
+from strawberry.types.field import StrawberryField
 
-from ecphoria.model import EntityReceipts, EntityRef, Memory, Receipt
+from ecphoria.decay import faded
+from ecphoria.model import EntityRef, Memory
+from ecphoria.stores.ports import Lineage
 from ecphoria_graphql.context import Info
 from ecphoria_graphql.entity_types import EntityTypes
 from ecphoria_graphql.enums import (
     MemoryKind,
     MemoryStatus,
     PrivacyLevel,
+    RelatedBy,
     StorageTier,
     TextLanguage,
-    WriteStatus,
+    UrgencyLevel,
 )
-from ecphoria_graphql.error_codes import as_given
 from ecphoria_graphql.fields import described, list_of, typed_field
+from ecphoria_graphql.receipt_types import LinkNode
+
+
+@strawberry.type(name="MemoryDetail", description="Something that a rule found in a text.")
+class DetailNode:
+    """A detail."""
+
+    name: str = strawberry.field(description="What it is, e.g. `tracking_number`.")
+    value: str = strawberry.field(description="As it stands in the text.")
 
 
 class MemoryNode:
@@ -110,10 +122,6 @@ class _MemoryFields(MemoryNode):
     def invalidated_at(self) -> datetime | None:
         return self.record.invalidated_at
 
-    @described("Id of the memory whose place it took.")
-    def supersedes(self) -> strawberry.ID | None:
-        return None if self.record.supersedes is None else strawberry.ID(self.record.supersedes)
-
     @described("The session it comes from.")
     def session_id(self) -> strawberry.ID | None:
         return None if self.record.session_id is None else strawberry.ID(self.record.session_id)
@@ -121,6 +129,90 @@ class _MemoryFields(MemoryNode):
     @described("The agent that wrote it.")
     def agent_id(self) -> strawberry.ID | None:
         return None if self.record.agent_id is None else strawberry.ID(self.record.agent_id)
+
+    @described("The domain's fact rule that it was cut out by; null when no rule was needed.")
+    def fact_type(self) -> str | None:
+        return self.record.fact_type
+
+    @described("What was wanted, as the domain names it, e.g. `ask_status`.")
+    def intent(self) -> str | None:
+        return self.record.intent
+
+    @described("How urgent it is.")
+    def urgency(self) -> UrgencyLevel:
+        return UrgencyLevel(self.record.urgency)
+
+    @described("The words of the source that it rests on.")
+    def evidence(self) -> str | None:
+        return self.record.evidence
+
+    @described("What a rule found in the text, by name.")
+    def details(self) -> list[DetailNode]:
+        return [DetailNode(name=name, value=value) for name, value in self.record.details.items()]
+
+    @described("The attribute that it gives the `value` of, e.g. `order.status`.")
+    def attribute(self) -> str | None:
+        return self.record.attribute
+
+    @described("The value of the attribute.")
+    def value(self) -> str | None:
+        return self.record.value
+
+    @described("What an attribute that is kept by subject is about, e.g. the thing liked.")
+    def subject(self) -> str | None:
+        return self.record.subject
+
+    @described("How fresh it is now, 0 to 1: it fades with time and grows with use.")
+    def freshness(self, info: Info) -> float:
+        engine, record = info.context.engine, self.record
+        decay = engine.domain.kinds[record.kind].decay
+        if decay is None or record.freshness_at is None:
+            return record.freshness
+        return faded(record.freshness, record.freshness_at, engine.clock.now(), decay)
+
+    @described("How often it was used in an answer.")
+    def access_count(self) -> int:
+        return self.record.access_count
+
+    @described("When it was last used in an answer; null = never.")
+    def last_accessed_at(self) -> datetime | None:
+        return self.record.last_accessed_at
+
+    @described("How often it was said again.")
+    def reinforced(self) -> int:
+        return self.record.reinforced
+
+
+class LineageNode:
+    """A relation to another memory, together with the user it was asked for."""
+
+    record: Lineage
+    asked_for: str
+
+
+@strawberry.type
+class _LineageFields(LineageNode):
+    """The fields of a lineage that are the same in every domain."""
+
+    @described("Id of the other memory.")
+    def memory_id(self) -> strawberry.ID:
+        return strawberry.ID(self.record.other)
+
+    @described("What put the two into relation; null where nothing but their likeness did.")
+    def how(self) -> RelatedBy | None:
+        return None if self.record.how is None else RelatedBy(self.record.how)
+
+    @described("Why, as given by who did it by hand.")
+    def reason(self) -> str | None:
+        return self.record.reason
+
+    @described("Who did it by hand: the id of a key.")
+    def by(self) -> str | None:
+        return self.record.by
+
+    @described("When it was done.")
+    def at(self) -> datetime | None:
+        return self.record.at
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,6 +236,10 @@ def _ref(key: str) -> EntityRef:
 
 def build_memory_types(entities: EntityTypes) -> MemoryTypes:
     """Make the memory type of a domain: it links to the domain's entities."""
+    # first the bare classes, then their fields: the two point at each other
+    memory: type[MemoryNode] = type("Memory", (_MemoryFields,), {"__annotations__": {}})
+    lineage: type[LineageNode] = type("Lineage", (_LineageFields,), {"__annotations__": {}})
+    types = MemoryTypes(memory)
 
     async def about(root: MemoryNode, info: Info) -> Any:  # noqa: ANN401 - typed by the domain
         refs = [_ref(key) for key in root.record.about]
@@ -156,81 +252,70 @@ def build_memory_types(entities: EntityTypes) -> MemoryTypes:
         )
         return entities.nodes((item for item in found if item is not None), root.asked_for)
 
-    shown = typed_field(
-        about,
-        list_of(entities.interface),
-        "The entities it is about; those that the user may not see are left out.",
+    async def links(root: MemoryNode, info: Info) -> list[LinkNode]:
+        found = await info.context.loaders.links(root.asked_for, root.record.id)
+        return [LinkNode.of(link) for link in found]
+
+    async def other(root: LineageNode, info: Info) -> Any:  # noqa: ANN401 - typed by the domain
+        found = await info.context.loaders.memory(root.asked_for, root.record.other)
+        return None if found is None else types.node(found, root.asked_for)
+
+    def related(type_: str, *, outgoing: bool | None, description: str) -> StrawberryField:
+        async def resolve(root: MemoryNode, info: Info) -> Any:  # noqa: ANN401 - typed by the domain
+            nodes = []
+            for record in await info.context.loaders.lineage(root.asked_for, root.record.id):
+                if record.type == type_ and outgoing in {None, record.outgoing}:
+                    node = lineage()
+                    node.record, node.asked_for = record, root.asked_for
+                    nodes.append(node)
+            return nodes
+
+        return typed_field(resolve, list_of(lineage), description)
+
+    for name, field in {
+        "about": typed_field(
+            about,
+            list_of(entities.interface),
+            "The entities it is about; those that the user may not see are left out.",
+        ),
+        "links": typed_field(
+            links, list[LinkNode], "The same by reference: how each was found, and how surely."
+        ),
+        "supersedes": related(
+            "SUPERSEDES", outgoing=True, description="The memories whose place it took."
+        ),
+        "superseded_by": related(
+            "SUPERSEDES", outgoing=False, description="The memories that took its place."
+        ),
+        "conflicts_with": related(
+            "CONFLICTS_WITH",
+            outgoing=None,
+            description="Memories that say otherwise about the same, from another source.",
+        ),
+        "possible_update_of": related(
+            "POSSIBLE_UPDATE_OF",
+            outgoing=True,
+            description="Earlier memories that say nearly the same with other values.",
+        ),
+        "possibly_updated_by": related(
+            "POSSIBLE_UPDATE_OF",
+            outgoing=False,
+            description="Later memories that say nearly the same with other values.",
+        ),
+    }.items():
+        setattr(memory, name, field)
+    lineage_memory = typed_field(
+        other, memory | None, "The other memory; null when the user may not see it."
     )
-    description = "Something remembered, with its times, its source and what it is about."
-    made = type("Memory", (_MemoryFields,), {"__annotations__": {}, "about": shown})
-    return MemoryTypes(strawberry.type(made, name="Memory", description=description))
-
-
-# --- receipts ------------------------------------------------------------------------------
-
-
-@strawberry.type(name="EntityRef", description="An entity by type and the caller's own id.")
-class EntityRefNode:
-    """A reference to an entity."""
-
-    type: str = strawberry.field(description="Its type, as the domain names it.")
-    id: strawberry.ID = strawberry.field(description="The caller's own id.")
-
-    @classmethod
-    def of(cls, ref: EntityRef) -> "EntityRefNode":
-        """Return a reference as its GraphQL type."""
-        return cls(type=ref.type, id=strawberry.ID(ref.id))
-
-
-@strawberry.type(name="Receipt", description="What became of one item of a write.")
-class ReceiptNode:
-    """A receipt."""
-
-    index: int = strawberry.field(description="Position in the batch, from 0.")
-    status: WriteStatus = strawberry.field(description="What became of it.")
-    id: strawberry.ID | None = strawberry.field(description="Its id, unless it was rejected.")
-    links: list[EntityRefNode] = strawberry.field(
-        description="Entities that the memory was linked to."
+    setattr(lineage, "memory", lineage_memory)  # noqa: B010 - the bare class does not declare it
+    strawberry.type(
+        memory,
+        name="Memory",
+        description="Something remembered, with its times, its source and what it is about.",
     )
-    indexed: bool = strawberry.field(
-        description=(
-            "Whether vector search finds it already; if not, the reconciler sees to it soon."
-        )
+    strawberry.type(
+        lineage,
+        name="Lineage",
+        description="How two memories stand to each other, seen from one of them.",
     )
-    code: str | None = strawberry.field(description="Stable error code when REJECTED.")
-    reason: str | None = strawberry.field(description="What to do about it when REJECTED.")
-    path: list[str] = strawberry.field(
-        description="Where in the item the fault is, outermost first, when REJECTED."
-    )
-
-    @classmethod
-    def of(cls, receipt: Receipt) -> "ReceiptNode":
-        """Return a receipt as its GraphQL type."""
-        return cls(
-            index=receipt.index,
-            status=WriteStatus(receipt.status.value),
-            id=None if receipt.id is None else strawberry.ID(receipt.id),
-            links=[EntityRefNode.of(link) for link in receipt.links],
-            indexed=receipt.indexed,
-            code=receipt.code,
-            reason=receipt.reason,
-            path=[str(part) for part in as_given(receipt.path)],
-        )
-
-
-@strawberry.type(name="UpsertReceipts", description="What became of an entity upsert.")
-class UpsertReceiptsNode:
-    """The receipts of an entity upsert."""
-
-    entities: list[ReceiptNode] = strawberry.field(description="One an entity, in order.")
-    relations_created: int = strawberry.field(description="How many relations were new.")
-    relations_unchanged: int = strawberry.field(description="How many were there already.")
-
-    @classmethod
-    def of(cls, receipts: EntityReceipts) -> "UpsertReceiptsNode":
-        """Return the receipts as their GraphQL type."""
-        return cls(
-            entities=[ReceiptNode.of(receipt) for receipt in receipts.entities],
-            relations_created=receipts.relations_created,
-            relations_unchanged=receipts.relations_unchanged,
-        )
+    return types

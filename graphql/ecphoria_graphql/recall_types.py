@@ -19,7 +19,9 @@ from ecphoria_graphql.confidence_types import ConfidenceNode
 from ecphoria_graphql.entity_types import EntityTypes
 from ecphoria_graphql.enums import RecallAction, TextLanguage
 from ecphoria_graphql.fields import described, list_of, typed_field
-from ecphoria_graphql.memory_types import EntityRefNode, MemoryTypes
+from ecphoria_graphql.memory_types import MemoryTypes
+from ecphoria_graphql.receipt_types import EntityRefNode
+from ecphoria_graphql.session_types import SessionNode
 
 MAX_CONTEXT_TOKENS = 32_000
 
@@ -204,6 +206,11 @@ class _RecallFields(RecallNode):
     @described("The moment that the answer is true for.")
     def as_of(self) -> datetime:
         return self.result.as_of
+
+    @described("What is kept of the session that the question is part of; null without one.")
+    def session(self) -> SessionNode | None:
+        found = self.result.session
+        return None if found is None else SessionNode.of(found)
 
     @described("What each stage did.")
     def trace(self) -> list[TraceStepNode]:

@@ -93,7 +93,7 @@ def _server(app: ASGIApp) -> _Server:
             log_config=None,
             access_log=False,
             server_header=False,
-            ws="none",
+            ws="websockets-sansio",
             lifespan="on",
             timeout_graceful_shutdown=GRACE_S,
         )

@@ -13,6 +13,9 @@ from typing import TYPE_CHECKING
 
 import httpx
 import pytest
+from websockets.exceptions import ConnectionClosed
+from websockets.sync.client import connect
+from websockets.typing import Subprotocol
 
 from ecphoria.cli.main import main
 
@@ -23,7 +26,10 @@ ROOT = Path(__file__).parents[2]
 DEMO_DATA = ROOT / "engine" / "ecphoria" / "demo_data"
 QUESTION = "张伟买的iPhone15维修后还能享受延保吗"
 COMMANDS = ["demo", "serve", "import", "recall", "keys", "keys create", "keys list", "keys revoke",
-            "schema export", "doctor", "reconcile", "version"]  # fmt: skip
+            "schema export", "doctor", "reconcile", "reembed", "verify", "version", "worker",
+            "forget", "memory", "memory show", "memory history", "memory supersede",
+            "memory correct", "memory retract"]  # fmt: skip
+GROUPS = ("keys", "memory")
 
 
 # --- without stores ------------------------------------------------------------------------
@@ -34,7 +40,7 @@ def test_every_command_has_help(command: str, capsys: pytest.CaptureFixture[str]
     assert main([*command.split(), "--help"]) == 0
     said = capsys.readouterr().out
     assert "Usage: ecphoria" in said
-    if command and command != "keys":
+    if command and command not in GROUPS:
         assert "--data-dir" in said or command == "version"
 
 
@@ -50,6 +56,27 @@ def test_every_command_has_help(command: str, capsys: pytest.CaptureFixture[str]
         ["keys", "create", "k", "--tenant", "t", "--every-user", "--role", "king"],
         ["serve", "--port", "70000"],
         ["doctor", "--log-level", "loud"],
+        ["forget", "-t", "t"],
+        ["forget", "-t", "t", "--user", "u"],
+        ["forget", "m", "-t", "t"],
+        ["forget", "m", "-t", "t", "--user", "u", "--yes"],
+        ["forget", "m", "-t", "t", "--user", "u", "--older-than", "1d"],
+        ["forget", "m", "-t", "t", "--user", "u", "--every-user"],
+        ["forget", "-t", "t", "--older-than", "1d"],
+        ["forget", "-t", "t", "--older-than", "1d", "--user", "u", "--every-user"],
+        ["forget", "-t", "t", "--older-than", "long", "--user", "u"],
+        ["forget", "-t", "t", "--older-than", "-1d", "--user", "u"],
+        ["forget", "-t", "t", "--importance-below", "2", "--user", "u"],
+        ["forget", "-t", "t", "--older-than", "1d", "--kind", "dream", "--user", "u"],
+        ["forget", "-t", "t", "--kind", "episodic", "--user", "u"],
+        ["memory", "show", "m", "-t", "t"],
+        ["memory", "supersede", "m", "text", "-t", "t", "--user", "u"],
+        ["memory", "supersede", "m", "-t", "t", "--user", "u", "--reason", "r"],
+        ["memory", "supersede", "m", "text", "-t", "t", "--reason", "r"],
+        ["memory", "supersede", "m", "-t", "t", "--reason", "r", "--shared", "--value", "v"],
+        ["memory", "correct", "m", "text", "-t", "t", "-r", "r", "--user", "u", "--shared"],
+        ["memory", "retract", "m", "-t", "t", "--reason", "r"],
+        ["memory", "history", "Order", "1", "-t", "t", "--user", "u"],
     ],
 )
 def test_wrong_usage_ends_with_2(
@@ -71,6 +98,11 @@ REFUSED = {
     "user is *": (["recall", "hi", "-t", "t", "-u", "*"], {}, "INVALID_SCOPE"),
     "as-of has no zone": (
         ["recall", "hi", "-t", "t", "-u", "u", "--as-of", "2025-01-01"], {}, "INVALID_TIME"),
+    "known-at is no time": (
+        ["recall", "hi", "-t", "t", "-u", "u", "--known-at", "yesterday"], {}, "INVALID_TIME"),
+    "valid-from has no zone": (
+        ["memory", "supersede", "m", "text", "-t", "t", "-u", "u", "-r", "why",
+         "--valid-from", "2025-01-01"], {}, "INVALID_TIME"),
     "no such file": (["import", "nowhere.jsonl", "-t", "t"], {}, "INVALID_INPUT"),
     "a setting is wrong": (
         ["doctor"], {"ECPHORIA_STORE_TIMEOUT_S": "soon"}, "CONFIGURATION_INVALID"),
@@ -225,6 +257,7 @@ def test_keys_are_made_listed_and_revoked(ecphoria: Ecphoria, tenant: str) -> No
 
 def test_serve_answers_and_stops_cleanly(ecphoria: Ecphoria, tenant: str, tmp_path: Path) -> None:
     log = tmp_path / "log"
+    key = ecphoria("keys", "create", "test", "-t", tenant, "--every-user").out.strip()
     with (
         log.open("wb") as stderr,
         ecphoria.started("serve", "--port", "0", stderr=stderr) as process,
@@ -234,7 +267,25 @@ def test_serve_answers_and_stops_cleanly(ecphoria: Ecphoria, tenant: str, tmp_pa
         assert httpx.get(f"{url}/readyz", trust_env=False).status_code == 200
         asked = ecphoria("recall", "warranty?", "-t", tenant, "-u", "u-1", "--json")
         assert asked.json["action"] == "FALLBACK"
-        process.send_signal(signal.SIGINT)
+        with connect(
+            f"{url.replace('http', 'ws', 1)}/graphql",
+            subprotocols=[Subprotocol("graphql-transport-ws")],
+            proxy=None,
+        ) as follower:
+            init = {"type": "connection_init", "payload": {"X-API-Key": key}}
+            follower.send(json.dumps(init))
+            assert json.loads(follower.recv(60)) == {"type": "connection_ack"}
+            query = 'subscription { memoryChanged(userId: "u-1") { kind } }'
+            follower.send(json.dumps({"type": "subscribe", "id": "1", "payload": {"query": query}}))
+            # the answer to this comes when the subscription has begun
+            follower.send(json.dumps({"type": "ping"}))
+            assert json.loads(follower.recv(60)) == {"type": "pong"}
+            # who follows is told that the server stops, and does not keep it from stopping
+            process.send_signal(signal.SIGINT)
+            with pytest.raises(ConnectionClosed) as closed:
+                follower.recv(60)
+            assert closed.value.rcvd is not None
+            assert closed.value.rcvd.code == 1012
         assert process.wait(60) == 0
     assert "Traceback" not in log.read_text()
 

@@ -5,6 +5,7 @@ The engine without stores (`shop`) is for what real ones cannot do on demand: fa
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import json
 from collections import Counter
@@ -15,7 +16,10 @@ from typing import TYPE_CHECKING, Any
 
 import httpx
 import pytest
+from websockets.asyncio.client import ClientConnection, connect
+from websockets.typing import Subprotocol
 
+from ecphoria.changes import ChangeFeed
 from ecphoria.errors import InvalidInput, NotFound
 from ecphoria.governance.access import Operation, check_access
 from ecphoria.governance.keys import create_key
@@ -29,6 +33,8 @@ from ecphoria.model import (
     EntityRef,
     EveryUser,
     IndexState,
+    Link,
+    LinkMethod,
     Memory,
     RecalledEntity,
     RecalledMemory,
@@ -42,10 +48,11 @@ from ecphoria.model import (
     entity_key,
 )
 from ecphoria.settings import Settings
-from ecphoria.stores.ports import ServerInfo
+from ecphoria.stores.ports import Lineage, ServerInfo
 from ecphoria_graphql import app as app_module
 from ecphoria_graphql.app import create_app_for
 from ecphoria_graphql.schema import build_schema
+from ecphoria_graphql.server import running_server
 from ecphoria_schema.domain import Domain, load_domain, shipped_domain
 
 if TYPE_CHECKING:
@@ -83,6 +90,9 @@ class FrozenClock:
     def now(self) -> datetime:
         return self.moment
 
+    def token(self) -> str:
+        return "a token"
+
 
 @dataclass(frozen=True)
 class Health:
@@ -90,6 +100,7 @@ class Health:
 
     graph: ServerInfo = field(default=ServerInfo("Fake", "1"))
     vectors: ServerInfo = field(default=ServerInfo("Fake", "2"))
+    sessions: ServerInfo = field(default=ServerInfo("Fake", "3"))
     model: str = "fake"
 
 
@@ -115,15 +126,17 @@ class Shop:
         self.settings = settings
         self.clock = FrozenClock()
         self.graph = Keys()
+        self.changes = ChangeFeed()
         self.failure: Exception | None = None
         self.failures: dict[str, Exception] = {}
         self.calls: Counter[str] = Counter()
         self.asked_for: set[str] = set()
         self.written: list[Any] = []
-        self.reconciled = 0
         self.entities_by_ref: dict[EntityRef, Entity] = {}
         self.edges: list[tuple[str, EntityRef, EntityRef]] = []
         self.memory_rows: dict[str, Memory] = {}
+        self.link_rows: dict[str, tuple[Link, ...]] = {}
+        self.lineage_rows: dict[str, tuple[Lineage, ...]] = {}
 
     def put(self, type_: str, id_: str, name: str = "", /, **props: Any) -> EntityRef:
         ref = EntityRef(type_, id_)
@@ -162,10 +175,13 @@ class Shop:
     async def warm_up(self) -> None:
         self._called("warm_up")
 
-    async def reconcile(self) -> str:
-        self.reconciled += 1
-        self._called("reconcile")
-        return "nothing to do"
+    async def work_for_ever(self, worker: str) -> None:
+        assert worker
+        self._called("work_for_ever")
+        try:
+            await asyncio.Event().wait()
+        finally:
+            self.calls["work ended"] += 1
 
     async def recall(self, scope: Any, request: Any) -> RecallResult:
         check_access(scope, Operation.RECALL)
@@ -200,6 +216,25 @@ class Shop:
             msg = f"there is no memory {memory_id!r} in this scope"
             raise NotFound(msg)
         return self.memory_rows[memory_id]
+
+    async def memories(self, scope: Any, user_id: str, ids: Sequence[str]) -> Any:
+        check_access(scope, Operation.READ)
+        self._called("memories", scope.user(user_id))
+        return {id_: self.memory_rows[id_] for id_ in ids if id_ in self.memory_rows}
+
+    async def links(self, scope: Any, user_id: str, ids: Sequence[str]) -> Any:
+        check_access(scope, Operation.READ)
+        self._called("links", scope.user(user_id))
+        return {id_: self.link_rows.get(id_, ()) for id_ in ids}
+
+    async def lineage(self, scope: Any, user_id: str, ids: Sequence[str]) -> Any:
+        check_access(scope, Operation.READ)
+        self._called("lineage", scope.user(user_id))
+        return {id_: self.lineage_rows.get(id_, ()) for id_ in ids}
+
+    def listen(self, scope: Any, user_id: str) -> Any:
+        check_access(scope, Operation.READ)
+        return self.changes.listen(scope.tenant, scope.user(user_id))
 
     async def entities(self, scope: Any, user_id: str, refs: Sequence[EntityRef]) -> Any:
         check_access(scope, Operation.READ)
@@ -244,7 +279,13 @@ class Shop:
         self._called("remember")
         self.written.extend(items)
         return tuple(
-            Receipt(index, ReceiptStatus.CREATED, f"m{index}", item.about, indexed=True)
+            Receipt(
+                index,
+                ReceiptStatus.CREATED,
+                f"m{index}",
+                tuple(Link(ref, 1.0, LinkMethod.GIVEN) for ref in item.about),
+                indexed=True,
+            )
             for index, item in enumerate(items)
         )
 
@@ -405,3 +446,100 @@ def api_over(new_key: Callable[..., Any]) -> Any:
             yield Api(http, app)
 
     return open_
+
+
+# --- a client of subscriptions -------------------------------------------------------------
+
+PATIENCE_S = 60
+
+
+@dataclass
+class Live:
+    """Talks ``graphql-transport-ws`` as a client does."""
+
+    socket: ClientConnection
+
+    async def send(self, type_: str, **message: Any) -> None:
+        await self.socket.send(json.dumps({"type": type_, **message}))
+
+    async def receive(self) -> dict[str, Any]:
+        async with asyncio.timeout(PATIENCE_S):
+            message: dict[str, Any] = json.loads(await self.socket.recv())
+            return message
+
+    async def begin(self, **payload: Any) -> None:
+        """Have the connection acknowledged."""
+        await self.send("connection_init", **({"payload": payload} if payload else {}))
+        assert await self.receive() == {"type": "connection_ack"}
+
+    async def subscribe(self, id_: str, query: str, **variables: Any) -> None:
+        await self.send("subscribe", id=id_, payload={"query": query, "variables": variables})
+
+    async def next(self, id_: str) -> dict[str, Any]:
+        """Return the data of the next result, which has no errors."""
+        message = await self.receive()
+        assert (message["type"], message["id"]) == ("next", id_), message
+        assert "errors" not in message["payload"], message
+        data: dict[str, Any] = message["payload"]["data"]
+        return data
+
+    async def errors(self, id_: str) -> list[dict[str, Any]]:
+        """Return the errors that end an operation before its first result."""
+        message = await self.receive()
+        assert (message["type"], message["id"]) == ("error", id_), message
+        found: list[dict[str, Any]] = message["payload"]
+        assert all(error["message"] and error["extensions"]["remedy"] for error in found)
+        return found
+
+    async def error(self, id_: str) -> dict[str, Any]:
+        """Return the one error that ends an operation before its first result."""
+        (found,) = await self.errors(id_)
+        return found
+
+    async def closed(self) -> tuple[int | None, str | None]:
+        """Return code and reason once the server has closed the connection."""
+        async with asyncio.timeout(PATIENCE_S):
+            await self.socket.wait_closed()
+        return self.socket.close_code, self.socket.close_reason
+
+
+@dataclass
+class Server:
+    """A server of its own, as `running_server` starts one."""
+
+    url: str
+
+    @contextlib.asynccontextmanager
+    async def connect(
+        self, key: str | None = None, *, protocol: str = "graphql-transport-ws", **headers: str
+    ) -> AsyncIterator[Live]:
+        """Open a websocket, with the key in a header when there is one."""
+        if key is not None:
+            headers["Authorization"] = f"Bearer {key}"
+        async with connect(
+            f"{self.url.replace('http', 'ws', 1)}/graphql",
+            subprotocols=[Subprotocol(protocol)],
+            additional_headers=headers,
+            proxy=None,
+            max_size=None,
+        ) as socket:
+            yield Live(socket)
+
+
+@pytest.fixture
+def server_over() -> Any:
+    """Serve an engine on a port of its own: `async with server_over(engine) as server: ...`."""
+
+    @contextlib.asynccontextmanager
+    async def open_(engine: Any) -> AsyncIterator[Server]:
+        async with running_server(create_app_for(engine)) as url:
+            yield Server(url)
+
+    return open_
+
+
+async def until_followed(engine: Any, tenant: str, user_id: str, times: int = 1) -> None:
+    """Return once so many follow a user's changes."""
+    async with asyncio.timeout(PATIENCE_S):
+        while len(engine.changes._listeners.get((tenant, user_id), ())) != times:  # noqa: ASYNC110 - nothing tells
+            await asyncio.sleep(0.01)

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from ecphoria.governance.access import MASK
-from ecphoria.model import EntityInput, EntityRef, MemoryInput, RelationInput, Role
+from ecphoria.model import EntityInput, EntityRef, FactInput, MemoryInput, RelationInput, Role
 from ecphoria_graphql import limits, loaders
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
@@ -245,9 +245,23 @@ async def test_remember_maps_every_field(shop: Any, api_over: Any) -> None:
         "agentId": "a",
         "about": [{"type": "Device", "id": "d1"}],
         "supersedes": "older",
+        "facts": [
+            {
+                "entity": {"type": "Order", "id": "o1"},
+                "attribute": "order.status",
+                "value": "shipped",
+            },
+            {
+                "entity": {"type": "User", "id": "u1"},
+                "attribute": "user.preference",
+                "value": "like",
+                "subject": "茶",
+                "text": "喜欢茶",
+            },
+        ],
     }
     query = """mutation ($input: MemoryInput!) { remember(input: $input) {
-      index status id indexed links { type id } code reason path } }"""
+      index status id indexed links { entity { type id } certainty how } code reason path } }"""
     async with api_over(shop) as api:
         data = await api.data(query, input=item)
     assert data["remember"] == {
@@ -255,7 +269,7 @@ async def test_remember_maps_every_field(shop: Any, api_over: Any) -> None:
         "status": "CREATED",
         "id": "m0",
         "indexed": True,
-        "links": [{"type": "Device", "id": "d1"}],
+        "links": [{"entity": {"type": "Device", "id": "d1"}, "certainty": 1.0, "how": "GIVEN"}],
         "code": None,
         "reason": None,
         "path": [],
@@ -279,6 +293,10 @@ async def test_remember_maps_every_field(shop: Any, api_over: Any) -> None:
             agent_id="a",
             about=(EntityRef("Device", "d1"),),
             supersedes="older",
+            facts=(
+                FactInput(EntityRef("Order", "o1"), "order.status", "shipped"),
+                FactInput(EntityRef("User", "u1"), "user.preference", "like", "茶", "喜欢茶"),
+            ),
         )
     ]
 

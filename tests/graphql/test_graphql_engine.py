@@ -15,7 +15,7 @@ UPSERT = """mutation ($entities: [EntityInput!]!, $relations: [RelationInput!]! 
   upsertEntities(input: {entities: $entities, relations: $relations}) {
     entities { index status id } relationsCreated relationsUnchanged } }"""
 REMEMBER = """mutation ($items: [MemoryInput!]!) { rememberBatch(input: {items: $items}) {
-  index status id indexed links { type id } code reason path } }"""
+  index status id indexed links { entity { type id } certainty how } code reason path } }"""
 RECALL = """query ($question: String!, $userId: ID!, $topics: [String!], $limit: Int! = 10) {
   recall(input: {question: $question, userId: $userId, topics: $topics, limit: $limit}) {
     action confidence { overall }

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import pytest
 from graphql import (
@@ -20,6 +20,7 @@ from graphql import (
 )
 
 from ecphoria.errors import DomainFileInvalid
+from ecphoria.model import ChangeKind, LinkMethod, ReceiptStatus, Speaker, Status, Urgency
 from ecphoria_graphql.entity_types import OWN_TYPES
 from ecphoria_graphql.export import export_sdl
 from ecphoria_graphql.schema import build_schema
@@ -148,6 +149,49 @@ def test_every_query_names_its_user() -> None:
         assert str(user) == "ID!", name
 
 
+def test_every_subscription_names_its_user() -> None:
+    schema = core(shipped_domain())
+    assert schema.subscription_type is not None
+    for name, field in schema.subscription_type.fields.items():
+        assert str(field.args["userId"].type) == "ID!", name
+
+
+def test_forgetting_by_a_rule_is_a_dry_run_unless_one_says_otherwise() -> None:
+    schema = core(shipped_domain())
+    assert schema.mutation_type is not None
+    dry_run = schema.mutation_type.fields["forgetByRule"].args["dryRun"]
+    assert (str(dry_run.type), dry_run.default_value) == ("Boolean!", True)
+
+
+def test_a_domain_tells_its_attributes(clinic: Domain) -> None:
+    for domain in (shipped_domain(), clinic):
+        schema = core(domain)
+        fact = schema.type_map["FactInput"]
+        assert isinstance(fact, GraphQLInputObjectType)
+        assert schema.query_type is not None
+        history = schema.query_type.fields["attributeHistory"]
+        for told in (fact.fields["attribute"].description, history.args["attribute"].description):
+            assert told is not None
+            assert all(f"`{name}`" in told for name in domain.attributes)
+
+
+@pytest.mark.parametrize(
+    ("enum", "values"),
+    [
+        ("ReceiptStatus", [each.value for each in ReceiptStatus]),
+        ("ChangeKind", [each.value for each in ChangeKind]),
+        ("LinkMethod", [each.upper() for each in LinkMethod]),
+        ("Urgency", [each.upper() for each in get_args(Urgency)]),
+        ("Speaker", [each.upper() for each in get_args(Speaker)]),
+        ("MemoryStatus", [each.upper() for each in Status]),
+    ],
+)
+def test_enums_have_every_value_of_the_engine(enum: str, values: list[str]) -> None:
+    found = core(shipped_domain()).type_map[enum]
+    assert isinstance(found, GraphQLEnumType)
+    assert set(found.values) == set(values)
+
+
 def test_own_types_are_reserved(clinic: Domain) -> None:
     domains = (shipped_domain(), clinic)
     own = {
@@ -223,6 +267,8 @@ def test_operations_fit_the_schema(file: Path) -> None:
 def test_there_are_operations() -> None:
     assert {file.stem for file in OPERATIONS} >= {
         "recall", "remember", "remember_batch", "upsert_entities", "memory", "entity",
+        "supersede", "correct", "retract", "forget", "forget_by_rule", "attribute_history",
+        "memory_changed", "remember_turn", "session", "end_session",
     }  # fmt: skip
 
 
