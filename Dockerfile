@@ -8,7 +8,7 @@ COPY engine engine
 COPY graphql graphql
 # torch comes with CUDA; PIP_EXTRA_INDEX_URL may name an index with smaller builds of it
 ARG PIP_EXTRA_INDEX_URL
-RUN pip install -c constraints.txt '.[sentence-transformers]'
+RUN pip install -c constraints.txt '.[sentence-transformers,redis]'
 
 FROM python:3.11-slim-bookworm
 RUN useradd --uid 10001 --create-home --home-dir /home/ecphoria ecphoria \

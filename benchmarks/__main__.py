@@ -12,7 +12,7 @@ import shlex
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
@@ -20,9 +20,20 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
 from benchmarks import import_overhead, recall_overhead
-from benchmarks.data import NOW, Dataset, Sizes, make_dataset, write_files
-from benchmarks.report import import_table, recall_table, stages_table
+from benchmarks.data import (
+    ENTITIES,
+    MEMORIES,
+    NOW,
+    RELATIONS,
+    Dataset,
+    Sizes,
+    make_dataset,
+    write_files,
+)
+from benchmarks.import_overhead import Way, by_import, by_remember
+from benchmarks.report import recall_table, stages_table, writing_table
 from benchmarks.stores import STORE_SETS, LeftOut, StoreSet, open_store_set
+from ecphoria.bulk_import import import_files
 from ecphoria.clock import Clock
 from ecphoria.engine import Engine
 from ecphoria.logs import configure_logging
@@ -105,33 +116,54 @@ async def _measure(
     settings = stores.settings("bench", root / "data")
     async with Engine.open(settings, clock=Clock(now=lambda: NOW)) as engine:
         health = await engine.health()
-        lines = len(made.entities) + len(made.relations) + len(made.memories)
-        memories = await import_overhead.load(
-            engine, stores, scope, files, arguments.batch, bar("load", lines)
+        await _load(
+            engine, scope, files, bar("load", len(made.entities + made.relations + made.memories))
         )
         recall = await recall_overhead.measure_recall(
             engine, stores, scope, made, bar("recall", recall_overhead.rounds(made))
         )
-        imported = await import_overhead.measure_import(
-            engine,
-            stores,
-            scope,
-            files,
-            memories,
-            batch=arguments.batch,
-            rounds=arguments.rounds,
-            tick=bar(
-                "import",
-                import_overhead.pairs(len(made.memories), arguments.batch, arguments.rounds),
-            ),
-        )
+        written = {
+            way.name: await import_overhead.measure_writing(
+                engine,
+                stores,
+                scope,
+                way,
+                rounds=rounds,
+                tick=bar(way.name, way.pairs(rounds)),
+            )
+            for way, rounds in _ways(arguments, root / "as_it_comes")
+        }
     return {
         "graph": f"{health.graph.product} {health.graph.version}",
         "vectors": f"{health.vectors.product} {health.vectors.version}",
         "model": health.model,
         "recall": recall,
-        "import": imported,
+        "writing": written,
     }
+
+
+async def _load(
+    engine: Engine, scope: Scope, files: Mapping[str, str], moved: Callable[[int], None]
+) -> None:
+    lines = 0
+    order = (files[ENTITIES], files[RELATIONS], files[MEMORIES])
+    async for step in import_files(engine, scope, order):
+        if step.bad:
+            msg = f"the made-up data is refused: {step.bad[0]}"
+            raise RuntimeError(msg)
+        moved(step.lines - lines)
+        lines = step.lines
+
+
+def _ways(arguments: argparse.Namespace, directory: Path) -> tuple[tuple[Way, int], ...]:
+    """Return the ways to write, each with how often it is measured."""
+    sizes = Sizes(arguments.users, arguments.memories, as_it_comes=True)
+    made = make_dataset(sizes)
+    files = write_files(made, directory)
+    return (
+        (by_import(files, sizes.memories, arguments.batch), arguments.rounds),
+        (by_remember(files, made.memories, arguments.batch), 1),
+    )
 
 
 async def _run(arguments: argparse.Namespace, console: Console) -> dict[str, Any]:
@@ -159,7 +191,8 @@ async def _run(arguments: argparse.Namespace, console: Console) -> dict[str, Any
         console.print(f"\n{name}: {found['graph']}, {found['vectors']}", highlight=False)
         console.print(recall_table(name, found["recall"]))
         console.print(stages_table(name, found["recall"]))
-        console.print(import_table(name, found["import"]))
+        for way, figures in found["writing"].items():
+            console.print(writing_table(name, way, figures))
     return {
         "command": shlex.join(["python", "-m", "benchmarks", *sys.argv[1:]]),
         "sizes": {

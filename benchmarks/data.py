@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import json
 import random
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Final
@@ -85,6 +85,48 @@ _SHARED: Final[Mapping[Language, tuple[str, ...]]] = {
         "Procedure {n}: a warranty claim for a {product} needs the repair report and invoice.",
     ),
 }
+# What customers and services write themselves: values of attributes, which replace each other,
+# and dialogues, which are cut into facts; {late} is an order that no file knows.
+_SAID: Final[Mapping[Language, tuple[tuple[Kind, str], ...]]] = {
+    "zh": (
+        ("semantic", "我的收货地址改为{place}{n}号"),
+        ("semantic", "以后请用{channel}联系我"),
+        ("semantic", "我喜欢{product}"),
+        ("episodic", "订单{order}已发货"),
+        ("episodic", "订单{late}的发票抬头请写{name},{place}{n}号。"),
+        (
+            "episodic",
+            (
+                "用户：我的订单#{order}怎么还没发货？客服：已发出，物流单号SF{n:08d}。"
+                "用户：物流官网查不到啊。客服：我帮您联系{place}仓库核查"
+            ),
+        ),
+    ),
+    "en": (
+        ("semantic", "My new shipping address is {n} High Street, {place}"),
+        ("semantic", "Please contact me by {channel}"),
+        ("semantic", "I love the {product}"),
+        ("episodic", "Order {order} has been shipped"),
+        ("episodic", "The invoice of order {late} goes to {name}, {n} High Street, {place}."),
+        (
+            "episodic",
+            (
+                "Customer: Why has my order #{order} not been shipped yet? "
+                "Agent: It has been shipped, the tracking number is SF{n:08d}. "
+                "Customer: The site of the courier does not know it. "
+                "Agent: I will ask the warehouse in {place} about it."
+            ),
+        ),
+    ),
+}
+_CHANNELS: Final[Mapping[Language, tuple[str, ...]]] = {
+    "zh": ("电话", "短信", "微信", "邮件"),
+    "en": ("phone", "text message", "wechat", "email"),
+}
+# Of ten memories that a shop writes as it comes, so many name no entity beside the text, and so
+# many are what somebody said.
+_SILENT, _BY_SOMEBODY = 3, 2
+
 _ASKED: Final[Mapping[Language, tuple[str, ...]]] = {
     "zh": (
         "{name}买的{product}维修后还能享受延保吗",
@@ -113,12 +155,16 @@ class Sizes:
         memories: Memories in all, those that every user shares included.
         questions: Questions in all.
         seed: Another seed makes other data.
+        as_it_comes: Half of the memories say what they are about by their text alone, if at all;
+            some replace each other, wait for an entity, or are cut into facts. Else each is plain
+            and says what it is about, so that recall is measured on the same data in all versions.
     """
 
     users: int = 100
     memories: int = 2_000
     questions: int = 100
     seed: int = 7
+    as_it_comes: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,22 +207,32 @@ def make_dataset(sizes: Sizes) -> Dataset:
     """Return the shop of these sizes."""
     # cryptography is not the point, sameness is
     rng = random.Random(sizes.seed)  # noqa: S311
-    made = Dataset()
-    for id_, name, name_zh, category, price in _PRODUCTS:
-        props = {"name": name, "name_zh": name_zh, "category": category, "price": price}
-        made.entities.append(EntityInput("Product", id_, props, NOW))
-    users = [_user(made, rng, number) for number in range(sizes.users)]
-    for number in range(sizes.memories):
-        if number % _SHARED_EVERY == 0:
-            made.memories.append(_shared_memory(rng, number))
-        else:
-            made.memories.append(_memory(rng, rng.choice(users), number))
+    made, users = _shop(rng, sizes)
+    made.memories += _memories(rng, users, sizes)
     for number in range(sizes.questions):
         user = users[number * 7 % len(users)]
         texts = _ASKED[user.lang]
         text = _filled(rng, texts[number % len(texts)], user, rng.choice(user.owned), number)
         made.questions.append(Asked(user.ref.id, text))
     return made
+
+
+def _shop(rng: random.Random, sizes: Sizes) -> tuple[Dataset, list[_User]]:
+    made = Dataset()
+    for id_, name, name_zh, category, price in _PRODUCTS:
+        props = {"name": name, "name_zh": name_zh, "category": category, "price": price}
+        made.entities.append(EntityInput("Product", id_, props, NOW))
+    return made, [_user(made, rng, number) for number in range(sizes.users)]
+
+
+def _memories(rng: random.Random, users: list[_User], sizes: Sizes) -> Iterator[MemoryInput]:
+    for number in range(sizes.memories):
+        if number % _SHARED_EVERY == 0:
+            yield _shared_memory(rng, number)
+        elif sizes.as_it_comes:
+            yield _as_it_comes(rng, rng.choice(users), number)
+        else:
+            yield _memory(rng, rng.choice(users), number)
 
 
 def _user(made: Dataset, rng: random.Random, number: int) -> _User:
@@ -266,7 +322,7 @@ def _memory(rng: random.Random, user: _User, number: int) -> MemoryInput:
     return MemoryInput(
         _filled(rng, text, user, owned, number),
         user.ref.id,
-        id=f"mem-{number:06d}",
+        id=memory_id(number),
         kind=kind,
         source=rng.choice(("crm", "dialogue", "ugc")),
         occurred_at=occurred,
@@ -277,6 +333,30 @@ def _memory(rng: random.Random, user: _User, number: int) -> MemoryInput:
     )
 
 
+def _as_it_comes(rng: random.Random, user: _User, number: int) -> MemoryInput:
+    kind = number % 10
+    if kind >= _SILENT + _BY_SOMEBODY:
+        return _memory(rng, user, number)
+    if kind >= _BY_SOMEBODY:
+        return replace(_memory(rng, user, number), about=())
+    said, text = rng.choice(_SAID[user.lang])
+    occurred = _ago(rng, 0, 365)
+    return MemoryInput(
+        _filled(rng, text, user, rng.choice(user.owned), number),
+        user.ref.id,
+        id=memory_id(number),
+        kind=said,
+        source=rng.choice(("crm", "dialogue")),
+        occurred_at=occurred,
+        valid_from=occurred,
+    )
+
+
+def memory_id(number: int) -> str:
+    """Return the id of the n-th memory, from 0; as texts they sort by number."""
+    return f"mem-{number:06d}"
+
+
 def _shared_memory(rng: random.Random, number: int) -> MemoryInput:
     lang: Language = "en" if rng.randrange(_EN_EVERY) == 0 else "zh"
     id_, title, title_zh, *_ = rng.choice(_PRODUCTS)
@@ -285,7 +365,7 @@ def _shared_memory(rng: random.Random, number: int) -> MemoryInput:
     return MemoryInput(
         text.format(product=title_zh if lang == "zh" else title, n=number),
         None,
-        id=f"mem-{number:06d}",
+        id=memory_id(number),
         kind="procedural",
         source="crm",
         occurred_at=occurred,
@@ -304,6 +384,8 @@ def _filled(rng: random.Random, text: str, user: _User, owned: _Owned, number: i
         place=rng.choice(_PLACES[user.lang]),
         order=owned.order.id,
         n=number + 1,
+        late=f"91{number:07d}",
+        channel=rng.choice(_CHANNELS[user.lang]) if "{channel}" in text else "",
     )
 
 
@@ -316,12 +398,44 @@ def _ago(rng: random.Random, least: int, most: int) -> datetime:
 
 def write_files(made: Dataset, directory: Path) -> dict[str, str]:
     """Write the data set as files of the exchange format; return their paths by name."""
+    return _written(
+        directory,
+        {
+            ENTITIES: map(_entity_line, made.entities),
+            RELATIONS: map(_relation_line, made.relations),
+            MEMORIES: map(_memory_line, made.memories),
+        },
+    )
+
+
+def stream_files(sizes: Sizes, directory: Path, moved: Callable[[], None]) -> dict[str, str]:
+    """Make a shop straight into files, however many memories it has; return their paths by name.
+
+    Args:
+        sizes: Of what; there are no questions in files.
+        directory: Where to.
+        moved: Called after every memory.
+    """
+    rng = random.Random(sizes.seed)  # noqa: S311 - as above
+    made, users = _shop(rng, sizes)
+
+    def lines() -> Iterator[object]:
+        for item in _memories(rng, users, sizes):
+            yield _memory_line(item)
+            moved()
+
+    return _written(
+        directory,
+        {
+            ENTITIES: map(_entity_line, made.entities),
+            RELATIONS: map(_relation_line, made.relations),
+            MEMORIES: lines(),
+        },
+    )
+
+
+def _written(directory: Path, lines: Mapping[str, Iterable[object]]) -> dict[str, str]:
     directory.mkdir(parents=True, exist_ok=True)
-    lines: dict[str, Iterable[object]] = {
-        ENTITIES: map(_entity_line, made.entities),
-        RELATIONS: map(_relation_line, made.relations),
-        MEMORIES: map(_memory_line, made.memories),
-    }
     for name, values in lines.items():
         with (directory / name).open("w", encoding="utf-8") as file:
             for value in values:
@@ -350,7 +464,7 @@ def _memory_line(item: MemoryInput) -> dict[str, object]:
         "text": item.text,
         "kind": item.kind,
         "source": item.source,
-        "importance": item.importance,
+        **({} if item.importance is None else {"importance": item.importance}),
         "occurred_at": _plain(item.occurred_at),
         "valid_from": _plain(item.valid_from),
         "about": [_ref(ref) for ref in item.about],

@@ -1,375 +1,311 @@
-"""Import through the product against raw store writes of the same memories, batch by batch.
+"""Writing through the product against raw store writes of the same memories, batch by batch.
 
-A batch by the product is one step of `import_files`, which `ecphoria import` runs: lines are read
-and checked, texts tagged and linked, the graph written in one transaction, texts embedded, rows
-upserted and marked, the progress kept. A raw batch is what must happen at the least for the same
-nodes, links and rows: embed the texts, one Cypher, one upsert a kind.
+Two ways through the product are measured:
+
+- `import_files`, which `ecphoria import` runs, with ids given: lines are read and checked, texts
+  cut into facts, tagged and linked, the graph written in one transaction with claims and an outbox,
+  texts embedded, rows upserted and marked, the progress kept.
+- `Engine.remember` of memories without ids: each is compared with what is known, too.
+
+A raw batch is what must happen at the least for the same nodes, links and rows (`raw_writes`).
 """
 
 from __future__ import annotations
 
+import asyncio
 import itertools
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 from contextlib import AsyncExitStack
 from dataclasses import dataclass, replace
-from datetime import datetime
 from typing import Any, Final
-
-from neo4j import AsyncDriver, AsyncManagedTransaction
-from pymilvus import AsyncMilvusClient
 
 from benchmarks.data import ENTITIES, MEMORIES, RELATIONS
 from benchmarks.figures import Series, timed
-from benchmarks.recorder import Seen, watched_engine
+from benchmarks.raw_writes import (
+    CYPHER,
+    EMBED,
+    RAW,
+    UPSERT,
+    Graph,
+    RawBatch,
+    RawWriter,
+    in_batches,
+    keys_of,
+    raw_cypher,
+    stored,
+)
+from benchmarks.recorder import Search, raw_search, watched_index
 from benchmarks.stores import StoreSet
 from ecphoria.bulk_import import import_files
 from ecphoria.engine import Engine
-from ecphoria.model import Scope, vector_id
+from ecphoria.model import MemoryInput, Receipt, ReceiptStatus, Scope
 from ecphoria.stores.milvus import MilvusIndex
-from ecphoria.stores.milvus_filter import OPEN_END, milliseconds
-from ecphoria_schema.domain import KINDS, Kind
-from ecphoria_schema.queries import query
 
-EMBED: Final = "embed the texts"
-CYPHER: Final = "one Cypher"
-UPSERT: Final = "upsert, 3 kinds in turn"
-RAW: Final = "sum of the raw writes"
-PRODUCT: Final = "import_files"
+IMPORT: Final = "import_files"
+REMEMBER: Final = "remember, no ids"
+SEARCH: Final = "searches for what is like it"
+
+_SEARCHES_AT_ONCE: Final = 8
+_GOOD: Final = frozenset(ReceiptStatus) - {ReceiptStatus.REJECTED}
 
 Tick = Callable[[], None]
+# One step is one batch, written and indexed.
+_Steps = AsyncIterator[None]
 
 
 @dataclass(frozen=True, slots=True)
-class RawMemory:
-    """A memory as the stores hold it in the end, but for the tenant.
+class Way:
+    """A way to write through the product.
 
     Attributes:
-        about: Keys of entities by label.
+        files: Of the data set, by name; entities and relations are there before.
+        steps: Writes into an engine, batch by batch.
+        batches: How many there are.
+        compares: Whether it searches for what is like each memory.
     """
 
-    props: Mapping[str, Any]
-    about: Mapping[str, Sequence[str]]
-    source: Mapping[str, Any]
+    name: str
+    files: Mapping[str, str]
+    steps: Callable[[Engine, Scope], _Steps]
+    batches: int
+    compares: bool = False
 
-    def of(self, tenant: str) -> RawMemory:
-        """Return the same memory in another tenant."""
-        old = f"{self.props['tenant']}|"
-
-        def moved(key: str) -> str:
-            return f"{tenant}|{key.removeprefix(old)}"
-
-        return RawMemory(
-            dict(self.props) | {"tenant": tenant, "key": moved(self.props["key"])},
-            {label: [moved(key) for key in keys] for label, keys in self.about.items()},
-            dict(self.source) | {"source_key": moved(self.source["source_key"])},
-        )
+    def pairs(self, rounds: int) -> int:
+        """Return how many ticks a measurement makes."""
+        return self.batches * (rounds + 1) + 1
 
 
-async def load(
-    engine: Engine,
-    stores: StoreSet,
-    scope: Scope,
-    files: Mapping[str, str],
-    batch: int,
-    moved: Callable[[int], None],
-) -> tuple[RawMemory, ...]:
-    """Import the files and return the memories as they were written, in the file's order."""
-    async with stores.bare() as (driver, _):
-        watched, seen = watched_engine(engine, driver)
+def by_import(files: Mapping[str, str], memories: int, batch: int) -> Way:
+    """Return the import of a file of memories with ids."""
+
+    async def steps(engine: Engine, scope: Scope) -> _Steps:
         lines = 0
-        written: list[RawMemory] = []
-        order = (files[ENTITIES], files[RELATIONS], files[MEMORIES])
-        async for step in import_files(watched, scope, order, batch_items=batch):
+        async for step in import_files(engine, scope, (files[MEMORIES],), batch_items=batch):
+            if step.bad or step.unindexed:
+                msg = f"the import left something out: {step}"
+                raise RuntimeError(msg)
+            # the last event tells of the end of the file only
+            if step.lines > lines:
+                lines = step.lines
+                yield
+
+    return Way(IMPORT, files, steps, -(-memories // batch))
+
+
+def by_remember(files: Mapping[str, str], memories: Sequence[MemoryInput], batch: int) -> Way:
+    """Return the remembering of memories without ids."""
+    items = [replace(item, id=None) for item in memories]
+
+    async def steps(engine: Engine, scope: Scope) -> _Steps:
+        for start in range(0, len(items), batch):
+            _check(await engine.remember(scope, items[start : start + batch]))
+            yield
+
+    return Way(REMEMBER, files, steps, -(-len(items) // batch), compares=True)
+
+
+def _check(receipts: Sequence[Receipt]) -> None:
+    for receipt in receipts:
+        if receipt.status not in _GOOD or not receipt.indexed or receipt.notes:
+            msg = f"something was left out: {receipt}"
+            raise RuntimeError(msg)
+
+
+@dataclass(frozen=True, slots=True)
+class _Batch:
+    """What the raw side has to do for a batch."""
+
+    written: RawBatch
+    searches: Sequence[Search] = ()
+
+    def of(self, old: str, new: str) -> _Batch:
+        moved = [
+            replace(each, filter=replace(each.filter, tenant=new), hits=())
+            for each in self.searches
+        ]
+        return _Batch(self.written.of(old, new), moved)
+
+
+@dataclass(frozen=True, slots=True)
+class _Sides:
+    """Fresh tenants and collections for both sides, which the stack drops at the end."""
+
+    stack: AsyncExitStack
+    engine: Engine
+    stores: StoreSet
+    scope: Scope
+    files: Mapping[str, str]
+
+    async def opened(self, name: str) -> tuple[Engine, Scope]:
+        """Return an engine and a scope of a fresh tenant that holds the entities."""
+        settings = self.engine.settings.model_copy(update={"collection_prefix": name})
+        index = MilvusIndex(
+            self.stores.milvus_uri, token=None, prefix=name, timeout_s=settings.store_timeout_s
+        )
+        self.stack.push_async_callback(index.close)
+        self.stack.push_async_callback(index.drop)
+        await index.prepare(self.engine.embedder.spec)
+        engine, scope = (
+            replace(self.engine, index=index, settings=settings),
+            replace(self.scope, tenant=name),
+        )
+        files = (self.files[ENTITIES], self.files[RELATIONS])
+        async for step in import_files(engine, scope, files):
             if step.bad:
                 msg = f"the made-up data is refused: {step.bad[0]}"
                 raise RuntimeError(msg)
-            moved(step.lines - lines)
-            lines = step.lines
-            written += _written(engine, seen)
-            seen.clear()
-    # within a batch the engine writes by key, which is the file's order, too
-    return tuple(written)
+        return engine, scope
 
 
-def _written(engine: Engine, seen: Seen) -> list[RawMemory]:
-    merged = query("merge_memories")
-    labels = {query("link_about", label=label): label for label in engine.domain.entities}
-    sources = query("link_source")
-    props: dict[str, Mapping[str, Any]] = {}
-    about: dict[str, dict[str, list[str]]] = {}
-    source: dict[str, Mapping[str, Any]] = {}
-    for statement in seen.statements:
-        rows = statement.parameters.get("rows", ())
-        if statement.text == merged:
-            props |= {row["key"]: row["props"] for row in rows}
-        elif statement.text in labels:
-            for row in rows:
-                links = about.setdefault(row["memory"], {})
-                links.setdefault(labels[statement.text], []).append(row["entity"])
-        elif statement.text == sources:
-            source |= {row["memory"]: row for row in rows}
-    return [
-        RawMemory(dict(values) | {"index_state": "indexed"}, about.get(key, {}), dict(source[key]))
-        for key, values in props.items()
-    ]
-
-
-def raw_cypher(labels: Sequence[str]) -> str:
-    """Return the one text that creates memories with all their links."""
-    links = "\n".join(
-        f"CALL (m, row) {{ UNWIND coalesce(row.about.{label}, []) AS k "
-        f"MATCH (e:{label} {{key: k}}) CREATE (m)-[:ABOUT]->(e) RETURN count(*) AS n{place} }}"
-        for place, label in enumerate(labels)
-    )
-    return (
-        "UNWIND $rows AS row\nCREATE (m:Memory) SET m = row.props\n"
-        "WITH m, row MATCH (s:Source {key: row.source}) CREATE (m)-[:FROM_SOURCE]->(s)\n"
-        f"WITH m, row\n{links}\nRETURN count(m) AS memories"
-    )
-
-
-def vector_record(memory: RawMemory) -> dict[str, object]:
-    """Return a memory's row of the vector index, without its vector."""
-    props = memory.props
-
-    def moment(name: str) -> int:
-        value: datetime | None = props.get(name)
-        return OPEN_END if value is None else milliseconds(value)
-
-    return {
-        "id": vector_id(props["key"]),
-        "user_id": props.get("user_id", ""),
-        "topic": props.get("topic", ""),
-        **{
-            name: props[name]
-            for name in (
-                "key",
-                "tenant",
-                "source_id",
-                "privacy",
-                "status",
-                "tier",
-                "lang",
-                "importance",
-            )
-        },
-        **{name: moment(name) for name in ("valid_from", "valid_until", "expires_at")},
-    }
-
-
-@dataclass(frozen=True, slots=True)
-class _Raw:
-    """Writes without an engine around them, into collections of a prefix of their own."""
-
-    engine: Engine
-    driver: AsyncDriver
-    milvus: AsyncMilvusClient
-    cypher: str
-    prefix: str = ""  # of the collections, and the tenant
-
-    async def sources(self, memories: Sequence[RawMemory]) -> None:
-        """Create the nodes of the sources, which the product has after its first batch."""
-        rows = {item.source["source_key"]: dict(item.source) for item in memories}
-        text = (
-            "UNWIND $rows AS row MERGE (s:Source {key: row.source_key}) "
-            "SET s.tenant = $tenant, s.id = row.source_id, s.name = row.source_name, "
-            "s.reliability = row.reliability, s.disabled = false"
-        )
-        await self._graph(text, rows=list(rows.values()), tenant=self.prefix)
-
-    async def _graph(self, text: str, **parameters: object) -> None:
-        async def work(tx: AsyncManagedTransaction) -> None:
-            result = await tx.run(text, parameters)
-            await result.consume()
-
-        async with self.driver.session(database=self.engine.settings.neo4j_database) as session:
-            await session.execute_write(work)
-
-    async def write(self, memories: Sequence[RawMemory]) -> dict[str, float]:
-        """Write a batch; return the times of the parts."""
-        rows = [
-            {
-                "props": item.props,
-                "source": item.source["source_key"],
-                "about": item.about,
-            }
-            for item in memories
-        ]
-        records = [vector_record(item) for item in memories]
-        texts = [item.props["text"] for item in memories]
-        vectors, embed = await timed(self.engine.embedder.embed_passages(texts))
-        _, graph = await timed(self._graph(self.cypher, rows=rows))
-        for record, vector in zip(records, vectors, strict=True):
-            record["dense"] = vector
-        by_kind = {
-            kind: [
-                record
-                for record, item in zip(records, memories, strict=True)
-                if item.props["kind"] == kind
-            ]
-            for kind in KINDS
-        }
-        _, upsert = await timed(self._upsert(by_kind))
-        return {EMBED: embed, CYPHER: graph, UPSERT: upsert, RAW: embed + graph + upsert}
-
-    async def _upsert(self, by_kind: Mapping[Kind, list[dict[str, object]]]) -> None:
-        for kind, rows in by_kind.items():
-            if rows:
-                await self.milvus.upsert(f"{self.prefix}_{kind}", rows)
-
-
-@dataclass(frozen=True, slots=True)
-class _Turn:
-    """One import by each side: tenants and collections of their own."""
-
-    raw: _Raw
-    engines: Mapping[str, Engine]
-    product: str
-    scope: Scope
-
-
-async def _opened(
-    stack: AsyncExitStack,
+async def measure_writing(
     engine: Engine,
     stores: StoreSet,
     scope: Scope,
-    files: Mapping[str, str],
-    raw: _Raw,
-    number: int,
-) -> _Turn:
-    """Make fresh tenants that hold the entities, and collections that the stack drops."""
-    engines: dict[str, Engine] = {}
-    product, bare = names = f"benchproduct{number}", f"benchraw{number}"
-    for name in names:
-        settings = engine.settings.model_copy(update={"collection_prefix": name})
-        index = MilvusIndex(
-            stores.milvus_uri, token=None, prefix=name, timeout_s=settings.store_timeout_s
-        )
-        stack.push_async_callback(index.close)
-        stack.push_async_callback(index.drop)
-        await index.prepare(engine.embedder.spec)
-        engines[name] = replace(engine, index=index, settings=settings)
-        async for _ in import_files(
-            engines[name], replace(scope, tenant=name), (files[ENTITIES], files[RELATIONS])
-        ):
-            pass
-    return _Turn(replace(raw, prefix=bare), engines, product, replace(scope, tenant=product))
-
-
-async def _turn(
-    turn: _Turn,
-    file: str,
-    batches: Sequence[Sequence[RawMemory]],
-    raw_first: Iterator[bool],
-    into: Series,
-    tick: Tick,
-) -> None:
-    """Write batch after batch, each by both sides."""
-    steps = import_files(
-        turn.engines[turn.product], turn.scope, (file,), batch_items=len(batches[0])
-    )
-    for batch, first in zip(batches, raw_first, strict=False):
-        if first:
-            await _by_raw(turn, batch, into)
-        step, taken = await timed(anext(steps))
-        if step.bad or step.unindexed:
-            msg = f"the import left something out: {step}"
-            raise RuntimeError(msg)
-        into.add(PRODUCT, taken)
-        if not first:
-            await _by_raw(turn, batch, into)
-        tick()
-
-
-async def _by_raw(turn: _Turn, batch: Sequence[RawMemory], into: Series) -> None:
-    for name, taken in (await turn.raw.write(batch)).items():
-        into.add(name, taken)
-
-
-async def measure_import(
-    engine: Engine,
-    stores: StoreSet,
-    scope: Scope,
-    files: Mapping[str, str],
-    memories: Sequence[RawMemory],
+    way: Way,
     *,
-    batch: int,
     rounds: int,
     tick: Tick,
 ) -> dict[str, Any]:
-    """Return the figures of imports into fresh tenants and collections.
+    """Return the figures of writing into fresh tenants and collections.
 
     Args:
         engine: Whose graph to write to; the vectors go to collections of their own.
         stores: Where the bare clients connect to.
         scope: Whose roles to write with.
-        files: Of the data set, by name.
-        memories: The same memories, as `load` returned them.
-        batch: Memories a write, on both sides.
-        rounds: How often everything is imported by each.
-        tick: Called after every pair of batches; there is one pair more, which warms up.
+        way: How the product writes.
+        rounds: How often everything is written by each side.
+        tick: Called after every batch of the first run by the product, whose outcome the raw side
+            copies, after a pair that warms up, and after every pair.
     """
     series = Series()
     counts: dict[str, int] = {}
     # either side comes first equally often
     raw_first = itertools.cycle((False, True))
-    labels = sorted({label for item in memories for label in item.about})
+    letter = "r" if way.compares else "i"
+    first = f"bench{letter}first"
     async with stores.bare() as (driver, milvus):
-        raw = _Raw(engine, driver, milvus, raw_cypher(labels))
+        graph = Graph(driver, engine.settings.neo4j_database)
+        async with AsyncExitStack() as stack:
+            sides = _Sides(stack, engine, stores, scope, way.files)
+            batches = await _first_run(sides, way, first, graph, tick)
+        labels = sorted(
+            {label for each in batches for item in each.written.memories for label in item.about}
+        )
         for number in range(rounds + 1):
             warming = number == 0
             async with AsyncExitStack() as stack:
-                turn = await _opened(stack, engine, stores, scope, files, raw, number)
-                mine = [item.of(turn.raw.prefix) for item in memories]
-                await turn.raw.sources(mine)
-                batches = [mine[start : start + batch] for start in range(0, len(mine), batch)]
-                await _turn(
-                    turn,
-                    files[MEMORIES],
-                    batches[:1] if warming else batches,
-                    raw_first,
-                    Series() if warming else series,
-                    tick,
-                )
+                sides = _Sides(stack, engine, stores, scope, way.files)
+                product = await sides.opened(f"bench{letter}product{number}")
+                bare, _ = await sides.opened(f"bench{letter}raw{number}")
+                prefix = bare.settings.collection_prefix
+                raw = RawWriter(graph, milvus, engine.embedder, raw_cypher(labels), prefix)
+                await raw.sources(first, prefix)
+                mine = [each.of(first, prefix) for each in batches[: 1 if warming else None]]
+                into = Series() if warming else series
+                await _pairs(way.steps(*product), mine, raw, raw_first, into, way.name, tick)
                 if not warming:
-                    counts = await _counted(turn, driver)
-    rows = rounds * len(memories)
+                    counts = await _counted(graph, (product[0], bare))
+    return _figures(series, counts, way, rounds)
+
+
+def _figures(series: Series, counts: dict[str, int], way: Way, rounds: int) -> dict[str, Any]:
+    rows = rounds * counts["memories"]
+    parts = (EMBED, *((SEARCH,) if way.compares else ()), CYPHER, UPSERT, RAW)
     return {
-        "memories": len(memories),
-        "batch": batch,
         "rounds": rounds,
         "pairs": len(series.times[RAW]),
-        "seconds": {
-            name: round(series.total_s(name), 2) for name in (EMBED, CYPHER, UPSERT, RAW, PRODUCT)
-        },
-        "rows_per_s": {name: round(rows / series.total_s(name), 1) for name in (RAW, PRODUCT)},
-        "ratio": series.ratio(PRODUCT, RAW)
-        | {"of_totals": round(series.total_s(PRODUCT) / series.total_s(RAW), 3)},
+        "seconds": {name: round(series.total_s(name), 2) for name in (*parts, way.name)},
+        "rows_per_s": {name: round(rows / series.total_s(name), 1) for name in (RAW, way.name)},
+        "ratio": series.ratio(way.name, RAW)
+        | {"of_totals": round(series.total_s(way.name) / series.total_s(RAW), 3)},
         "written": counts,
     }
 
 
-def pairs(memories: int, batch: int, rounds: int) -> int:
-    """Return how many ticks a measurement makes."""
-    return 1 + rounds * -(-memories // batch)
+async def _first_run(
+    sides: _Sides, way: Way, tenant: str, graph: Graph, tick: Tick
+) -> list[_Batch]:
+    """Write by the product once; return what the raw side has to do for each batch."""
+    engine, scope = await sides.opened(tenant)
+    watched, seen = watched_index(engine)
+    batch_of: dict[str, int] = {}
+    searches: list[Sequence[Search]] = []
+    async for _ in way.steps(watched, scope):
+        for key in await keys_of(graph, tenant):
+            batch_of.setdefault(key, len(searches))
+        searches.append(tuple(seen.searches))
+        seen.clear()
+        tick()
+    written = in_batches(await stored(graph, list(batch_of)), batch_of)
+    return [_Batch(*pair) for pair in zip(written, searches, strict=True)]
 
 
-async def _counted(turn: _Turn, driver: AsyncDriver) -> dict[str, int]:
+async def _pairs(
+    steps: _Steps,
+    batches: Sequence[_Batch],
+    raw: RawWriter,
+    raw_first: Iterator[bool],
+    into: Series,
+    name: str,
+    tick: Tick,
+) -> None:
+    """Write batch after batch, each by both sides; the product's times go by its name."""
+
+    async def step() -> None:
+        await anext(steps)
+
+    for batch, first in zip(batches, raw_first, strict=False):
+        if first:
+            await _by_raw(raw, batch, into)
+        _, taken = await timed(step())
+        into.add(name, taken)
+        if not first:
+            await _by_raw(raw, batch, into)
+        tick()
+
+
+async def _by_raw(raw: RawWriter, batch: _Batch, into: Series) -> None:
+    searching = 0.0
+    if batch.searches:
+        _, searching = await timed(_searched(raw, batch.searches))
+        into.add(SEARCH, searching)
+    for name, taken in (await raw.write(batch.written)).items():
+        into.add(name, taken + searching if name == RAW else taken)
+
+
+async def _searched(raw: RawWriter, searches: Sequence[Search]) -> None:
+    gate = asyncio.Semaphore(_SEARCHES_AT_ONCE)
+
+    async def search(each: Search) -> None:
+        async with gate:
+            await raw_search(
+                raw.milvus, raw.collections, each, spec=raw.embedder.spec, consistency="Session"
+            )
+
+    await asyncio.gather(*(search(each) for each in searches))
+
+
+async def _counted(graph: Graph, engines: Sequence[Engine]) -> dict[str, int]:
     """Count what both sides have written.
 
     Raises:
         RuntimeError: When it is not the same.
     """
-    text = (
+    nodes = "MATCH (n:{}) WHERE n.key STARTS WITH $tenant RETURN count(n) AS count"
+    links = (
         "MATCH (m:Memory) WHERE m.tenant = $tenant "
-        "OPTIONAL MATCH (m)-[r:ABOUT|FROM_SOURCE]->() "
-        "RETURN count(DISTINCT m) AS nodes, count(r) AS links"
+        "MATCH (m)-[r:ABOUT|FROM_SOURCE|SUPERSEDES|CONFLICTS_WITH|POSSIBLE_UPDATE_OF]->() "
+        "RETURN count(r) AS count"
     )
     counts: list[dict[str, int]] = []
-    for tenant, engine in turn.engines.items():
-        async with driver.session(database=engine.settings.neo4j_database) as session:
-            (row,) = await (await session.run(text, tenant=tenant)).data()
-        counts.append({**row, "vectors": await engine.index.count(tenant)})
+    for engine in engines:
+        tenant = engine.settings.collection_prefix
+        found = {
+            name: (await graph.rows(nodes.format(label), tenant=f"{tenant}|"))[0]["count"]
+            for name, label in (("memories", "Memory"), ("claims", "Claim"), ("waiting", "Mention"))
+        }
+        (row,) = await graph.rows(links, tenant=tenant)
+        counts.append(found | {"links": row["count"], "vectors": await engine.index.count(tenant)})
     product, raw = counts
     if product != raw:
         msg = f"the product wrote {product}, the raw writes {raw}"

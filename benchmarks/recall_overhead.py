@@ -11,7 +11,7 @@ import itertools
 import time
 from collections.abc import Awaitable, Callable, Mapping
 from contextlib import AsyncExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final
 
@@ -21,12 +21,11 @@ from pymilvus import AsyncMilvusClient
 
 from benchmarks.data import Asked, Dataset
 from benchmarks.figures import Series, timed
-from benchmarks.recorder import Search, Statement, watched_engine
+from benchmarks.recorder import Search, Statement, raw_search, watched_engine
 from benchmarks.stores import StoreSet
 from ecphoria.engine import Engine
 from ecphoria.governance.keys import create_key
 from ecphoria.model import EveryUser, RecallRequest, Scope, Vector
-from ecphoria.stores.milvus_filter import expression
 from ecphoria_graphql.app import GRAPHQL_PATH, create_app_for
 from ecphoria_graphql.server import running_server
 
@@ -72,17 +71,13 @@ class _Bare:
 
     async def search(self, search: Search, vector: Vector) -> list[str]:
         """Search one kind as the engine does; return the graph keys found."""
-        found: Any = await self.milvus.search(
-            f"{self.engine.settings.collection_prefix}_{search.kind}",
-            data=[vector],
-            anns_field="dense",
-            filter=expression(search.filter),
-            limit=search.limit,
-            output_fields=["key"],
-            search_params={"metric_type": "COSINE", "params": {"ef": max(2 * search.limit, 64)}},
-            consistency_level="Bounded",
+        return await raw_search(
+            self.milvus,
+            self.engine.settings.collection_prefix,
+            replace(search, vector=vector),
+            spec=self.engine.embedder.spec,
+            consistency="Bounded",
         )
-        return [hit["entity"]["key"] for hit in found[0]]
 
     async def parts(self, item: _Prepared) -> tuple[dict[str, float], list[list[str]]]:
         """Run the raw parts one after the other; return the times, and what was found."""

@@ -8,9 +8,12 @@ from types import TracebackType
 from typing import Any, Self, TypeVar, cast
 
 from neo4j import AsyncDriver, AsyncManagedTransaction, AsyncResult, AsyncSession
+from pymilvus import AsyncMilvusClient
 
 from ecphoria.engine import Engine
-from ecphoria.model import Vector
+from ecphoria.model import EmbeddingSpec, Vector
+from ecphoria.stores.milvus_collections import vector_field
+from ecphoria.stores.milvus_filter import expression
 from ecphoria.stores.neo4j import Neo4jGraph
 from ecphoria.stores.ports import VectorFilter, VectorHit, VectorIndex
 from ecphoria_schema.domain import Kind
@@ -32,6 +35,7 @@ class Search:
     """A search of one kind, and what it found."""
 
     kind: Kind
+    vector: Vector
     filter: VectorFilter
     limit: int
     hits: tuple[VectorHit, ...]
@@ -108,11 +112,34 @@ class _Index:
         self, kind: Kind, vector: Vector, filter_: VectorFilter, limit: int
     ) -> tuple[VectorHit, ...]:
         hits = await self.inner.search(kind, vector, filter_, limit)
-        self.seen.searches.append(Search(kind, filter_, limit, hits))
+        self.seen.searches.append(Search(kind, vector, filter_, limit, hits))
         return hits
 
     def __getattr__(self, name: str) -> Any:  # noqa: ANN401 - all the other verbs
         return getattr(self.inner, name)
+
+
+async def raw_search(
+    milvus: AsyncMilvusClient, prefix: str, search: Search, *, spec: EmbeddingSpec, consistency: str
+) -> list[str]:
+    """Search one kind as the engine does; return the graph keys found."""
+    found: Any = await milvus.search(
+        f"{prefix}_{search.kind}",
+        data=[search.vector],
+        anns_field=vector_field(spec),
+        filter=expression(search.filter),
+        limit=search.limit,
+        output_fields=["key"],
+        search_params={"metric_type": "COSINE", "params": {"ef": max(2 * search.limit, 64)}},
+        consistency_level=consistency,
+    )
+    return [hit["entity"]["key"] for hit in found[0]]
+
+
+def watched_index(engine: Engine) -> tuple[Engine, Seen]:
+    """Return an engine that does the same, and what it searches for."""
+    seen = Seen()
+    return replace(engine, index=cast("VectorIndex", _Index(engine.index, seen))), seen
 
 
 def watched_engine(engine: Engine, driver: AsyncDriver) -> tuple[Engine, Seen]:
@@ -120,11 +147,11 @@ def watched_engine(engine: Engine, driver: AsyncDriver) -> tuple[Engine, Seen]:
 
     Only for preparing: its times are not the engine's.
     """
-    seen = Seen()
+    watched, seen = watched_index(engine)
     graph = Neo4jGraph(
         cast("AsyncDriver", _Driver(driver, seen)),
         engine.settings.neo4j_database,
         engine.domain,
         engine.settings.store_timeout_s,
     )
-    return replace(engine, graph=graph, index=cast("VectorIndex", _Index(engine.index, seen))), seen
+    return replace(watched, graph=graph), seen

@@ -7,7 +7,7 @@ from typing import Any
 
 from rich.table import Table
 
-from benchmarks import import_overhead, recall_overhead
+from benchmarks import raw_writes, recall_overhead
 
 
 def _table(title: str, *columns: str) -> Table:
@@ -50,11 +50,12 @@ def stages_table(name: str, found: Mapping[str, Any]) -> Table:
     return table
 
 
-def import_table(name: str, found: Mapping[str, Any]) -> Table:
-    """Return the table of import on a store set."""
+def writing_table(name: str, way: str, found: Mapping[str, Any]) -> Table:
+    """Return the table of writing in some way on a store set."""
+    written = found["written"]
     table = _table(
-        f"Import, {name}, {found['rounds']} x {found['memories']} memories, "
-        f"{found['batch']} a batch",
+        f"{way}, {name}, {found['rounds']} x {written['memories']:,} memories, "
+        f"{written['links']:,} links, {written['claims']:,} claims",
         "",
         "seconds",
         "rows/s",
@@ -63,14 +64,13 @@ def import_table(name: str, found: Mapping[str, Any]) -> Table:
     )
     for row, seconds in found["seconds"].items():
         rate = found["rows_per_s"].get(row)
-        product = row == import_overhead.PRODUCT
         table.add_row(
             row,
             f"{seconds:.2f}",
             f"{rate:,.0f}" if rate else "",
-            f"{found['ratio']['p50']:.2f}" if product else "",
-            f"{found['ratio']['of_totals']:.2f}" if product else "",
-            style="bold" if product else None,
-            end_section=row == import_overhead.RAW,
+            f"{found['ratio']['p50']:.2f}" if row == way else "",
+            f"{found['ratio']['of_totals']:.2f}" if row == way else "",
+            style="bold" if row == way else None,
+            end_section=row == raw_writes.RAW,
         )
     return table

@@ -16,10 +16,10 @@ import contextlib
 import itertools
 import os
 import secrets
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 import pytest_asyncio
@@ -29,6 +29,9 @@ from ecphoria.model import EveryUser, Role, Scope
 from ecphoria.settings import Settings, load_settings
 from ecphoria.stores.local import open_local_stores
 from servers import Servers, Unavailable, open_servers, unavailable
+
+if TYPE_CHECKING:
+    from servers.redis_server import RedisServer
 
 KINDS = ("embedded", "servers", "containers")
 
@@ -154,6 +157,20 @@ async def stores(store_kind: str, _started: _Started) -> StoreSet:
 async def engine(store_kind: str, _started: _Started) -> Engine:
     """Return an engine on the store set; shared, so use the `tenant` of the test."""
     return await _started.engine(store_kind)
+
+
+@pytest.fixture(scope="session")
+def redis_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RedisServer]:
+    """Return a real Redis server; shared, so use the `prefix` of the test."""
+    # the client takes a while to import, and few tests need it
+    from servers.redis_server import RedisServer  # noqa: PLC0415
+
+    try:
+        server = RedisServer(tmp_path_factory.mktemp("redis"))
+    except Unavailable as error:
+        unavailable(error)
+    with server:
+        yield server
 
 
 @pytest.fixture

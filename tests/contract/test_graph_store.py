@@ -24,15 +24,18 @@ from ecphoria.model import (
     EntityRef,
     EveryUser,
     IndexState,
+    Link,
+    LinkMethod,
     Memory,
     Role,
     Status,
     entity_key,
     memory_key,
 )
-from ecphoria.stores import neo4j as module
+from ecphoria.stores import neo4j_connection as module
+from ecphoria.stores.graph_rows import split_key
 from ecphoria.stores.neo4j import Neo4jGraph
-from ecphoria.stores.ports import EntityRow, ExpandQuery, RelatedQuery, RelationRow
+from ecphoria.stores.ports import EntityRow, ExpandQuery, NewMemory, RelatedQuery, RelationRow
 from ecphoria_schema.domain import parse_domain, shipped_domain
 
 NOW = datetime(2026, 3, 1, 12, 30, 15, 123_000, tzinfo=UTC)
@@ -86,6 +89,7 @@ def memory(tenant, id_, **changes):
         content_hash=f"hash of {id_}",
         embedding_model="model",
         index_state=IndexState.PENDING,
+        reliability=0.95,
     )
     return replace(base, **changes)
 
@@ -107,6 +111,29 @@ CHAIN = (
         relation("INSTANCE_OF", ("Device", "d1"), ("Product", "p1")),
     ],
 )
+
+
+async def write(graph, memories, token):
+    """Write memories with a link to each entity they are about; return the outcomes."""
+    new = [
+        NewMemory(
+            item,
+            tuple(Link(split_key(key)[1], 1.0, LinkMethod.GIVEN) for key in item.about),
+        )
+        for item in memories
+    ]
+    return (await graph.write_memories(new, token, NOW)).writes
+
+
+async def leased(graph, tenant, after=""):
+    """Return what is pending of a tenant, taking no lease that lasts."""
+    found, place = [], after or f"{tenant}|"
+    while page := await graph.lease_pending("tester", 3, NOW, NOW, place):
+        place = page[-1].key
+        found += page
+        if not place.startswith(f"{tenant}|"):
+            break
+    return [item for item in found if item.key.startswith(f"{tenant}|")]
 
 
 async def owner_of(graph, tenant, type_, id_, user="u1"):
@@ -247,12 +274,12 @@ async def test_concurrent_upserts_of_one_entity_make_one(graph, tenant):
 
 @pytest.mark.usefixtures("graph")
 async def test_two_clients_writing_one_key_at_once_make_one(stores, tenant):
-    async def write(number):
+    async def try_one(number):
         async with opened(stores) as store:
-            (outcome,) = await store.write_memories([memory(tenant, "m1")], f"token-{number}")
+            (outcome,) = await write(store, [memory(tenant, "m1")], f"token-{number}")
             return outcome.outcome
 
-    outcomes = await asyncio.gather(*(write(number) for number in range(6)))
+    outcomes = await asyncio.gather(*(try_one(number) for number in range(6)))
     assert sorted(outcomes) == ["CREATED", *["DUPLICATE"] * 5]
 
 
@@ -269,16 +296,16 @@ async def test_memories_round_trip(graph, tenant):
         agent_id="a",
     )
     shared = memory(tenant, "m2", user_id=None, topic=None)
-    written = await graph.write_memories([kept, shared], "token")
+    written = await write(graph, [kept, shared], "token")
     assert [item.outcome for item in written] == ["CREATED", "CREATED"]
     found = {item.id: item for item in await graph.memories(tenant, ["m1", "m2", "m3"])}
     assert found == {"m1": kept, "m2": shared}
 
 
 async def test_an_id_keeps_its_content_and_its_user(graph, tenant):
-    await graph.write_memories([memory(tenant, "m1")], "one")
+    await write(graph, [memory(tenant, "m1")], "one")
     again, other_text, other_user = [
-        (await graph.write_memories([item], "two"))[0]
+        (await write(graph, [item], "two"))[0]
         for item in (
             memory(tenant, "m1"),
             memory(tenant, "m1", content_hash="x"),
@@ -297,7 +324,7 @@ async def test_superseding_closes_the_older_one_in_any_order(graph, tenant, late
     older = memory(tenant, "old", valid_from=NOW - timedelta(days=30))
     newer = memory(tenant, "new", valid_from=NOW, supersedes="old")
     for item in (newer, older) if late else (older, newer):
-        await graph.write_memories([item], f"token of {item.id}")
+        await write(graph, [item], f"token of {item.id}")
     found = {item.id: item for item in await graph.memories(tenant, ["old", "new"])}
     assert found["old"].status is Status.SUPERSEDED
     assert found["old"].valid_until == NOW
@@ -307,34 +334,33 @@ async def test_superseding_closes_the_older_one_in_any_order(graph, tenant, late
 
 
 async def test_another_users_memory_is_never_superseded(graph, tenant):
-    await graph.write_memories([memory(tenant, "old", user_id="u2")], "one")
-    await graph.write_memories([memory(tenant, "new", supersedes="old")], "two")
+    await write(graph, [memory(tenant, "old", user_id="u2")], "one")
+    await write(graph, [memory(tenant, "new", supersedes="old")], "two")
     (old,) = await graph.memories(tenant, ["old"])
     assert (old.status, old.valid_until) == (Status.ACTIVE, None)
 
 
 async def test_pending_rows_end_with_the_right_token_only(graph, tenant):
-    await graph.write_memories([memory(tenant, "m1"), memory(tenant, "m2")], f"{tenant}-one")
-    pending = await graph.pending_of(f"{tenant}-one")
-    assert sorted(item.memory.id for item in pending) == ["m1", "m2"]
+    await write(graph, [memory(tenant, "m1"), memory(tenant, "m2")], f"{tenant}-one")
+    pending = await leased(graph, tenant)
+    assert [(item.memory.id, item.token) for item in pending] == [
+        ("m1", f"{tenant}-one"),
+        ("m2", f"{tenant}-one"),
+    ]
     key = memory_key(tenant, "m1")
     assert await graph.mark_indexed({key: "another token"}, "model") == frozenset()
     await graph.requeue([key], f"{tenant}-two")
     assert await graph.mark_indexed({key: f"{tenant}-one"}, "model") == frozenset()
     assert await graph.mark_indexed({key: f"{tenant}-two"}, "other model") == {key}
-    assert [item.memory.id for item in await graph.pending_of(f"{tenant}-one")] == ["m2"]
+    assert [item.memory.id for item in await leased(graph, tenant)] == ["m2"]
     (done,) = await graph.memories(tenant, ["m1"])
     assert (done.index_state, done.embedding_model) == (IndexState.INDEXED, "other model")
     assert (await graph.counts(tenant))["pending"] == 1
 
 
 async def test_pending_pages_by_key(graph, tenant):
-    await graph.write_memories([memory(tenant, f"m{n}") for n in range(7)], "token")
-    seen, after = [], f"{tenant}|"
-    while page := [p for p in await graph.pending(3, after) if p.key.startswith(f"{tenant}|")]:
-        seen += [item.memory.id for item in page]
-        after = page[-1].key
-    assert seen == [f"m{n}" for n in range(7)]
+    await write(graph, [memory(tenant, f"m{n}") for n in range(7)], "token")
+    assert [item.memory.id for item in await leased(graph, tenant)] == [f"m{n}" for n in range(7)]
 
 
 def expand_query(tenant, user="u1", **changes):
@@ -357,7 +383,7 @@ def expand_query(tenant, user="u1", **changes):
 async def test_expanding_from_a_repair_brings_the_whole_chain(graph, tenant):
     await graph.upsert_entities(tenant, *CHAIN)
     key = entity_key(tenant, EntityRef("Repair", "r1"))
-    await graph.write_memories([memory(tenant, "m1", about=(key,))], "token")
+    await write(graph, [memory(tenant, "m1", about=(key,))], "token")
     found = await graph.expand(expand_query(tenant, seeds=(memory_key(tenant, "m1"),)))
     assert {(e.type, e.id) for e in found.entities} == {
         ("User", "u1"),
@@ -411,7 +437,7 @@ async def test_expansion_shows_only_what_is_current_and_the_users_own(graph, ten
         memory(tenant, "sensitive", about=about, privacy="sensitive"),
     ]
     everything = [*shown, *hidden]
-    await graph.write_memories(everything, "token")
+    await write(graph, everything, "token")
     wanted = {item.id for item in shown}
     mention = (EntityRef("Device", "d1"),)
     by_walk = await graph.expand(expand_query(tenant, mentions=mention, memories_per_entity=50))
@@ -437,7 +463,7 @@ async def test_another_users_entity_is_hidden_and_counted(graph, tenant):
 async def test_a_scan_cap_says_that_it_cut(graph, tenant):
     await graph.upsert_entities(tenant, *CHAIN)
     about = (entity_key(tenant, EntityRef("Device", "d1")),)
-    await graph.write_memories([memory(tenant, f"m{n}", about=about) for n in range(4)], "token")
+    await write(graph, [memory(tenant, f"m{n}", about=about) for n in range(4)], "token")
     mention = (EntityRef("Device", "d1"),)
     cut = await graph.expand(expand_query(tenant, mentions=mention, scan_cap=3))
     whole = await graph.expand(expand_query(tenant, mentions=mention, scan_cap=30))
@@ -513,7 +539,8 @@ async def test_hostile_strings_are_values_and_nothing_else(graph, tenant, text):
         tenant, [row("User", text, name=text), row("Order", text, status=text)], []
     )
     await graph.upsert_entities(tenant, [], [relation("PLACED", ("User", text), ("Order", text))])
-    await graph.write_memories(
+    await write(
+        graph,
         [
             memory(
                 tenant,
@@ -540,8 +567,8 @@ async def test_tenants_share_ids_but_nothing_else(graph, tenant):
     other = f"{tenant}-other"
     await graph.upsert_entities(tenant, *CHAIN)
     await graph.upsert_entities(other, [row("User", "u1", name="Eve")], [])
-    await graph.write_memories([memory(tenant, "m1")], "one")
-    await graph.write_memories([memory(other, "m1", text="theirs", content_hash="x")], "two")
+    await write(graph, [memory(tenant, "m1")], "one")
+    await write(graph, [memory(other, "m1", text="theirs", content_hash="x")], "two")
     assert await graph.visible_entities(other, "u1", [EntityRef("Device", "d1")]) == ()
     found = await graph.expand(
         expand_query(

@@ -45,10 +45,16 @@ async def test_the_demo_data_go_in_whole_and_twice_is_once(engine: Engine, tenan
     files = sources([str(DEMO_DATA)])
     first = (await run(engine, tenant, *files))[-1]
     entities, relations, memories = map(lines_of, ("entities", "relations", "memories"))
-    assert first.tally == {
-        "entity": {"created": entities},
-        "relation": {"created": relations},
-        "memory": {"created": memories},
+    assert first.tally["entity"] == {"created": entities}
+    assert first.tally["relation"] == {"created": relations}
+    outcomes = first.tally["memory"]
+    said = (DEMO_DATA / "memories.jsonl").read_text(encoding="utf-8").splitlines()
+    replacing = sum(json.loads(line).get("supersedes") is not None for line in said)
+    # what is said to replace a more reliable source's word is a conflict
+    assert outcomes == {
+        "created": memories - replacing,
+        "superseded": outcomes["superseded"],
+        "conflict": replacing - outcomes["superseded"],
     }
     assert first.unindexed == 0
     again = (await run(engine, tenant, *files))[-1]
@@ -60,6 +66,55 @@ async def test_the_demo_data_go_in_whole_and_twice_is_once(engine: Engine, tenan
     }
     assert (await engine.graph.counts(tenant))["Memory"] == memories
     assert await engine.index.count(tenant) == memories
+
+
+async def test_every_outcome_of_a_memory_is_counted(
+    engine: Engine, tenant: str, tmp_path: Path
+) -> None:
+    def status(id_: str, value: str, day: int, **keys: object) -> dict[str, Any]:
+        return {
+            "id": id_,
+            "user_id": "u-1",
+            "source": "crm",
+            "occurred_at": f"2025-06-{day:02}T08:00:00+08:00",
+            "facts": [
+                {
+                    "entity": {"type": "Order", "id": "#882301"},
+                    "attribute": "order.status",
+                    "value": value,
+                }
+            ],
+            **keys,
+        }
+
+    files = [
+        write(tmp_path / "1.jsonl", [status("paid", "paid", 1)]),
+        write(tmp_path / "2.jsonl", [status("shipped", "shipped", 3)]),
+        write(
+            tmp_path / "3.jsonl",
+            [
+                status("between", "awaiting_shipment", 2),
+                status("rumour", "cancelled", 4, source="dialogue", text="听说订单已取消"),
+                status("paid", "paid", 1),
+                status("bad", "on the moon", 5),
+                {"id": "note", "user_id": "u-1", "text": "客户要求送货前打电话"},
+            ],
+        ),
+    ]
+    events = await run(engine, tenant, *files)
+    last = events[-1]
+    assert last.tally["memory"] == {
+        "created": 2,
+        "superseded": 1,
+        "historical": 1,
+        "conflict": 1,
+        "duplicate": 1,
+        "rejected": 1,
+    }
+    assert last.unindexed == 0
+    (bad,) = [each for event in events for each in event.bad]
+    assert (bad.line, bad.code) == (4, "INVALID_INPUT")
+    assert "facts.0.value" in bad.reason
 
 
 async def test_each_bad_line_is_named_and_every_good_one_kept(

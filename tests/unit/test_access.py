@@ -14,6 +14,7 @@ from ecphoria.governance.access import (
     READABLE,
     Operation,
     check_access,
+    overrules_sources,
     readable_privacy,
 )
 from ecphoria.model import Role
@@ -26,6 +27,10 @@ MAY = {
     Operation.REMEMBER: "agent operator admin",
     Operation.REMEMBER_SHARED: "operator admin",
     Operation.UPSERT_ENTITIES: "operator admin",
+    Operation.CHANGE: "agent operator admin",
+    Operation.FORGET: "operator admin",
+    Operation.SESSION: "agent admin",
+    Operation.OPERATE: "operator admin",
 }
 
 
@@ -51,6 +56,11 @@ def test_several_roles_add_up():
     check_access(both, Operation.RECALL)
     check_access(both, Operation.UPSERT_ENTITIES)
     assert readable_privacy(both) == {"public", "internal"}
+
+
+@pytest.mark.parametrize("role", Role)
+def test_whoever_may_forget_may_overrule_a_source(role):
+    assert overrules_sources(scope(role)) is (role.value in MAY[Operation.FORGET].split())
 
 
 @pytest.mark.parametrize("role", Role)

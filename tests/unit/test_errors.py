@@ -48,8 +48,13 @@ CODES = {
     "STORE_START_FAILED": "StoreStartFailed",
     "MIGRATION_FAILED": "MigrationFailed",
     "EMBEDDING_MISMATCH": "EmbeddingMismatch",
+    "MEMORY_FORGOTTEN": "MemoryForgotten",
+    "LESS_RELIABLE": "LessReliable",
+    "NOT_CURRENT": "NotCurrent",
+    "CHAT_FAILED": "ChatFailed",
+    "REEMBED_IN_PROGRESS": "ReembedInProgress",
 }
-RETRYABLE = {"STORE_UNAVAILABLE", "EMBEDDING_FAILED"}
+RETRYABLE = {"STORE_UNAVAILABLE", "EMBEDDING_FAILED", "CHAT_FAILED"}
 
 
 def test_codes_are_stable():

@@ -12,9 +12,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ecphoria.errors import EcphoriaError
+from ecphoria.errors import EcphoriaError, MalformedLine
 from ecphoria.exchange_file import MAX_LINE_BYTES, Line, parse_line, read_lines
-from ecphoria.model import EntityInput, EntityRef, MemoryInput, RelationInput
+from ecphoria.model import EntityInput, EntityRef, FactInput, MemoryInput, RelationInput
 
 DEMO_DATA = Path(__file__).parents[2] / "engine" / "ecphoria" / "demo_data"
 NOON = datetime(2025, 6, 15, 12, tzinfo=UTC)
@@ -57,6 +57,20 @@ def test_reads_a_memory_with_every_key() -> None:
         agent_id="a",
         about=[{"type": "Device", "id": "d"}],
         supersedes="m-0",
+        facts=[
+            {
+                "entity": {"type": "Order", "id": "882301"},
+                "attribute": "order.status",
+                "value": "已发货",
+            },
+            {
+                "entity": {"type": "User", "id": "u-1"},
+                "attribute": "user.preference",
+                "value": "like",
+                "subject": "茶",
+                "text": "我喜欢茶",
+            },
+        ],
     )
     assert parse_line(raw) == MemoryInput(
         text="hi",
@@ -76,7 +90,55 @@ def test_reads_a_memory_with_every_key() -> None:
         agent_id="a",
         about=(EntityRef("Device", "d"),),
         supersedes="m-0",
+        facts=(
+            FactInput(EntityRef("Order", "882301"), "order.status", "已发货"),
+            FactInput(EntityRef("User", "u-1"), "user.preference", "like", "茶", "我喜欢茶"),
+        ),
     )
+
+
+FACT = {"entity": {"type": "Order", "id": "1"}, "attribute": "order.status", "value": "paid"}
+
+
+@pytest.mark.parametrize("text", [{}, {"text": None}, {"text": ""}])
+def test_facts_alone_are_a_memory(text: dict[str, object]) -> None:
+    assert parse_line(line(user_id="u-1", facts=[FACT], **text)) == MemoryInput(
+        text="",
+        user_id="u-1",
+        facts=(FactInput(EntityRef("Order", "1"), "order.status", "paid"),),
+    )
+
+
+@pytest.mark.parametrize("facts", [None, []])
+def test_without_facts_a_memory_needs_a_text(facts: object) -> None:
+    with pytest.raises(MalformedLine, match="'text' is missing"):
+        parse_line(line(user_id="u-1", facts=facts))
+    assert parse_line(memory(facts=facts)) == MemoryInput(text="hi", user_id="u-1")
+
+
+@pytest.mark.parametrize(
+    ("facts", "code", "path"),
+    [
+        ("paid", "INVALID_INPUT", ("facts",)),
+        (FACT, "INVALID_INPUT", ("facts",)),
+        (["paid"], "MALFORMED_LINE", ("facts", 0)),
+        ([FACT, {**FACT, "colour": "red"}], "MALFORMED_LINE", ("facts", 1, "colour")),
+        ([{"entity": FACT["entity"], "value": "x"}], "MALFORMED_LINE", ("facts", 0, "attribute")),
+        ([{**FACT, "value": None}], "INVALID_INPUT", ("facts", 0, "value")),
+        ([{**FACT, "value": 5}], "INVALID_INPUT", ("facts", 0, "value")),
+        ([{**FACT, "subject": []}], "INVALID_INPUT", ("facts", 0, "subject")),
+        ([{**FACT, "entity": "Order 1"}], "MALFORMED_LINE", ("facts", 0, "entity")),
+        (
+            [{**FACT, "entity": {"type": "Order", "id": ""}}],
+            "INVALID_INPUT",
+            ("facts", 0, "entity", "id"),
+        ),
+    ],
+)
+def test_a_bad_fact_is_named(facts: object, code: str, path: tuple[str | int, ...]) -> None:
+    with pytest.raises(EcphoriaError) as caught:
+        parse_line(memory(facts=facts))
+    assert (caught.value.code, caught.value.path) == (code, path)
 
 
 def test_null_is_the_same_as_leaving_a_key_out() -> None:

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from neo4j.time import Date, DateTime
 
 from builders import AFTER_SALES, CLINIC, NOW, day, entity, key, memory, ref
-from ecphoria.model import ApiKey, EveryUser, IndexState, Memory, Role, Status
+from ecphoria.model import ApiKey, EveryUser, IndexState, Memory, Role, Standing, Status
 from ecphoria.stores.graph_rows import (
     caption,
     entity_from,
@@ -21,6 +21,7 @@ from ecphoria.stores.graph_rows import (
     memory_props,
     merged_props,
     native,
+    session_key,
     source_from,
     split_key,
 )
@@ -129,6 +130,27 @@ FULL = memory(
     last_accessed_at=day(-2),
     supersedes="m|0",
     about=(key("Device", "d-1"), key("Order", "#1")),
+    fact_type="order_status",
+    intent="ask_status",
+    urgency="high",
+    evidence="客服答：“已发出”",
+    details={"tracking_number": "SF112233", "订单": "#1"},
+    attribute="user.preference",
+    value="like",
+    subject="咖啡",
+    claim="shop|Claim|1",
+    claim_number=3,
+    stated_until=day(3),
+    fixed_until=day(1),
+    reliability=0.7,
+    past=(
+        Standing(day(-3), Status.ACTIVE, None),
+        Standing(day(-2), Status.SUPERSEDED, day(2)),
+    ),
+    freshness=0.5,
+    freshness_at=day(-4),
+    archive_at=day(4),
+    reinforced=2,
 )
 
 
@@ -156,9 +178,26 @@ def test_every_field_but_the_links_is_stored():
 
 
 def test_what_a_memory_is_called_and_replaces():
-    assert memory_props(FULL)["name"] == "semantic"
+    assert memory_props(FULL)["name"] == "order status"
+    assert memory_props(memory(topic=None))["name"] == "semantic"
     assert memory_props(memory())["name"] == "warranty"
     assert memory_props(FULL)["supersedes_key"] == "shop|Memory|m|0"
+
+
+def test_what_says_the_same_to_the_same_user_has_one_key_whatever_else_differs():
+    one = memory_props(memory())["said_key"]
+    assert memory_props(memory("other", importance=1.0))["said_key"] == one
+    changes = ({"user_id": "u-2"}, {"user_id": None}, {"kind": "episodic"}, {"content_hash": "1"})
+    keys = {memory_props(memory(**change))["said_key"] for change in changes}
+    assert len(keys) == len(changes)
+    assert one not in keys
+
+
+@given(st.text("ab|1", min_size=1, max_size=4), st.text("ab|1", min_size=1, max_size=4))
+def test_a_users_session_has_a_key_of_its_own(user, session):
+    same = session_key("shop", user, session) == session_key("shop", session, user)
+    assert same is (user == session)
+    assert "session_key" not in memory_props(memory(user_id=None, session_id="s"))
 
 
 # --- entities ------------------------------------------------------------------------------

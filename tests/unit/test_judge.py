@@ -150,6 +150,21 @@ def test_what_is_not_shown_disagrees_as_well():
     assert disagreeing([MARCH], [MARCH, replace(MARCH), MAY, PARCEL]) == {"m-3": ("m-5",)}
 
 
+PAID = memory("m-a", "订单 paid", about=(), topic=None, claim="c", value="paid", attribute="a.b")
+SHIPPED = replace(PAID, key="shop|Memory|m-b", id="m-b", text="已寄出", value="Shipped")
+
+
+def test_other_values_of_one_attribute_disagree_whatever_their_words():
+    assert conflicts([PAID, SHIPPED]) == {"m-a": ("m-b",), "m-b": ("m-a",)}
+    assert conflicts([SHIPPED, replace(PAID, value="ＳＨＩＰＰＥＤ")]) == {"m-b": (), "m-a": ()}
+    assert conflicts([PAID, replace(SHIPPED, claim="another")]) == {"m-a": (), "m-b": ()}
+
+
+def test_what_took_the_place_of_a_value_does_not_disagree_with_it():
+    over = replace(PAID, status=Status.SUPERSEDED, valid_until=SHIPPED.valid_from)
+    assert conflicts([over, SHIPPED]) == {"m-a": (), "m-b": ()}
+
+
 @pytest.mark.parametrize(("against", "score"), [(0, 1), (1, 0.5), (2, 0), (3, 0)])
 def test_consistency_is_the_share_that_does_not_disagree(against, score):
     pool = [MARCH, replace(MARCH), MAY, PARCEL]

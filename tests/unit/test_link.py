@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import pytest
+
 from builders import AFTER_SALES, AFTER_SALES_WORDS, memory, ref
 from ecphoria.model import NamedEntity
-from ecphoria.remember.link import MAX_MEANT, wanted_refs
+from ecphoria.remember.link import MAX_MEANT, Draft, wanted_refs
 
 PHONE = NamedEntity("iPhone 15", "name", (ref("Device", "d-1"), ref("Product", "p-1")))
 ZHANG = NamedEntity("张伟", "name_zh", (ref("User", "u-1"),))
@@ -16,10 +18,9 @@ FEW = NamedEntity(
 )
 
 
-def wanted(text, explicit=()):
-    return wanted_refs(
-        memory(text=text), explicit, AFTER_SALES_WORDS, (PHONE, ZHANG, MANY, FEW), AFTER_SALES
-    )
+def wanted(text, explicit=(), *, of=None, **more):
+    draft = Draft(memory(text=text, **more), explicit, of)
+    return wanted_refs(draft, AFTER_SALES_WORDS, (PHONE, ZHANG, MANY, FEW), AFTER_SALES).refs
 
 
 def test_ids_and_names_in_the_text_are_candidates():
@@ -53,3 +54,14 @@ def test_a_mere_digit_more_is_another_id():
 
 def test_nothing_is_about_nothing():
     assert wanted("It rained.") == ()
+
+
+def test_whose_attribute_it_is_comes_with_the_ids_and_keeps_names_out():
+    order = ref("Order", "A-1")
+    assert wanted("iPhone15 is shipped", of=order) == (order,)
+
+
+@pytest.mark.parametrize("text", ["物流单号 SF112233", "tracking number SF112233"])
+def test_what_a_rule_has_recognised_is_no_id(text):
+    assert wanted(text, details={"tracking_number": "SF112233"}) == ()
+    assert ref("Order", "SF112233") in wanted("SF112233")

@@ -22,9 +22,12 @@ from ecphoria.errors import (
     UnknownRelation,
     UnknownType,
 )
-from ecphoria.model import EntityInput, EntityRef, MemoryInput, RelationInput, Role
+from ecphoria.model import EntityInput, EntityRef, FactInput, MemoryInput, RelationInput, Role
 from ecphoria.remember.normalise import (
     MAX_ABOUT,
+    MAX_FACTS,
+    MAX_REASON_CHARS,
+    checked_reason,
     clean_entity,
     clean_memory,
     clean_relation,
@@ -102,6 +105,67 @@ BAD_MEMORIES = [
     ({"about": (ref("Order", ""),)}, InvalidInput, ("about", 0, "id")),
     ({"about": (ref("Order", "x" * 257),)}, TextTooLong, ("about", 0, "id")),
 ]
+
+
+BAD_FACTS = [
+    ({"attribute": "order.colour"}, UnknownProperty, ("attribute",)),
+    ({"attribute": None}, UnknownProperty, ("attribute",)),
+    ({"entity": ref("User", "u-1")}, InvalidInput, ("entity",)),
+    ({"entity": ref("Ship", "1")}, UnknownType, ("type",)),
+    ({"entity": ref("Order", " ")}, InvalidInput, ("id",)),
+    ({"entity": "Order"}, InvalidInput, ()),
+    ({"value": "lost in space"}, InvalidInput, ("value",)),
+    ({"value": ""}, TextEmpty, ("value",)),
+    ({"value": 5}, InvalidInput, ("value",)),
+    ({"subject": "me"}, InvalidInput, ("subject",)),
+    ({"text": "x" * (MAX_CHARS + 1)}, TextTooLong, ("text",)),
+    ({"text": "\0"}, TextEmpty, ("text",)),
+]
+SHIPPED = FactInput(ref("Order", "#1"), "order.status", "shipped")
+LIKED = FactInput(ref("User", "u-1"), "user.preference", "like", subject="咖啡")
+
+
+@pytest.mark.parametrize(("changes", "kind", "path"), BAD_FACTS)
+def test_a_bad_fact_is_refused_with_the_place(changes, kind, path):
+    facts = (SHIPPED, replace(SHIPPED, **changes))
+    with pytest.raises(EcphoriaError) as caught:
+        cleaned(facts=facts)
+    assert (type(caught.value), caught.value.path) == (kind, ("facts", 1, *path))
+
+
+def test_a_keyed_attribute_needs_its_subject():
+    with pytest.raises(InvalidInput) as caught:
+        cleaned(facts=(replace(LIKED, subject=None),))
+    assert caught.value.path == ("facts", 0, "subject")
+    assert cleaned(facts=(LIKED,)).item.facts == (LIKED,)
+
+
+@pytest.mark.parametrize("facts", [None, "order.status", {"value": "shipped"}])
+def test_facts_are_a_list(facts):
+    with pytest.raises(InvalidInput) as caught:
+        cleaned(facts=facts)
+    assert caught.value.path == ("facts",)
+
+
+def test_facts_may_stand_for_the_text_but_not_too_many_of_them():
+    assert cleaned(text=" ", facts=(SHIPPED,)).item.text == ""
+    assert cleaned(facts=(SHIPPED,) * MAX_FACTS)
+    with pytest.raises(InvalidInput) as caught:
+        cleaned(facts=(SHIPPED,) * (MAX_FACTS + 1))
+    assert caught.value.path == ("facts",)
+
+
+def test_words_of_a_fact_are_cleaned_like_any_text():
+    fact = replace(SHIPPED, text="  订单　已\r\n发货 ", value=" shipped ")
+    assert cleaned(facts=(fact,)).item.facts == (replace(SHIPPED, text="订单 已\n发货"),)
+
+
+@pytest.mark.parametrize("reason", ["", " \n", None, 5, "x" * (MAX_REASON_CHARS + 1)])
+def test_a_reason_says_something(reason):
+    with pytest.raises(InvalidInput) as caught:
+        checked_reason(reason)
+    assert caught.value.path == ("reason",)
+    assert checked_reason(" 客户更正 ") == "客户更正"
 
 
 @pytest.mark.parametrize(("changes", "kind", "path"), BAD_MEMORIES)

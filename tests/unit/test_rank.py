@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from builders import AFTER_SALES, NOW, SPEC, day, edge, entity, key, memory, ref, understanding
 from ecphoria.recall.neighbourhood import Neighbourhood
-from ecphoria.recall.rank import Candidate, candidates, diversified, heat, recency, scaled
+from ecphoria.recall.rank import Candidate, candidates, diversified, recency, scaled
 from ecphoria.settings import RankWeights
 
 THINGS = [("User", "u-1"), ("Order", "o-1"), ("Device", "d-1"), ("Order", "o-2")]
@@ -157,13 +155,15 @@ def test_newer_more_important_and_more_used_is_better():
     assert one(access_count=5, last_accessed_at=day(-1)).score > one().score
 
 
-def test_recency_and_heat():
+def test_recency():
     assert recency(memory(occurred_at=day(-365)), NOW, AFTER_SALES) == pytest.approx(0.5)
     assert recency(memory(occurred_at=day(5)), NOW, AFTER_SALES) == 1
-    assert heat(memory(access_count=9), NOW) == 0
-    used = memory(access_count=2, last_accessed_at=day(-10))
-    assert heat(used, NOW) == pytest.approx(2 * 2.718281828**-1)
-    assert heat(replace(used, last_accessed_at=day(1)), NOW) == 2
+
+
+def test_many_uses_long_ago_count_less_than_few_of_late():
+    long_ago = one(access_count=5, last_accessed_at=day(-60))
+    assert one(access_count=1, last_accessed_at=day(-1)).score > long_ago.score
+    assert one(access_count=9).score == one().score
 
 
 def test_weights_of_nothing_but_zero_divide_by_nothing():

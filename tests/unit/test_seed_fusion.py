@@ -52,10 +52,11 @@ def test_nothing_fuses_to_nothing():
     assert fuse([], 5) == fuse([[], []], 5) == ()
 
 
-def test_history_widens_the_filter_in_time_and_tier_only():
-    def made(*, history):
+def test_history_and_the_past_widen_the_filter_in_time_tier_and_status_only():
+    def made(*, history, known_at=None):
         return seed_filter(
             understanding(wants_history=history),
+            known_at=known_at,
             tenant="shop",
             user_id="u-1",
             as_of=NOW,
@@ -66,6 +67,11 @@ def test_history_widens_the_filter_in_time_and_tier_only():
     now, ever = made(history=False), made(history=True)
     assert (now.as_of, now.tiers) == (NOW, ("hot",))
     assert (ever.as_of, ever.tiers) == (None, ("hot", "archive"))
-    for found in (now, ever):
+    then = made(history=False, known_at=NOW)
+    assert (then.as_of, then.tiers) == (ever.as_of, ever.tiers)
+    # what was taken back since was not taken back then
+    assert set(then.statuses) - set(now.statuses) == {"disabled"}
+    assert now.statuses == ever.statuses == ("active", "superseded")
+    for found in (now, ever, then):
         assert (found.tenant, found.user_id, found.min_importance) == ("shop", "u-1", 0.2)
         assert found.privacy == ("internal", "public")

@@ -1,0 +1,87 @@
+"""Engines for tests: with a clock of their own, and held against their stores."""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import fields, replace
+
+from ecphoria.access_log import AccessLog
+from ecphoria.language.sameness import content
+from ecphoria.model import Memory
+from ecphoria.remember.indexing import is_indexed, row_fields
+from ecphoria.stores.ports import RowFields
+from ecphoria_schema.domain import KINDS
+
+PAGE = 500
+
+
+def with_clock(engine, clock, **parts):
+    """Return the same engine as another process would have it: its own clock, nothing noted."""
+    access = AccessLog(parts.get("graph", engine.graph), engine.domain, clock)
+    return replace(engine, clock=clock, access=access, **parts)
+
+
+async def all_memories(engine, tenant) -> list[Memory]:
+    """Return every memory of a tenant that is not forgotten, from the graph."""
+    found, after = [], ""
+    while page := await engine.graph.scan_memories(after, PAGE, tenant):
+        found += page
+        after = page[-1].key
+    return found
+
+
+async def all_rows(engine, tenant) -> list[RowFields]:
+    """Return every row of a tenant, from the index."""
+    names = [item.name for item in fields(RowFields)]
+    found = []
+    for kind in KINDS:
+        after = ""
+        while page := await engine.index.rows(kind, after, PAGE, tenant):
+            found += [RowFields(**{name: getattr(row, name) for name in names}) for row in page]
+            after = page[-1].id
+    return found
+
+
+async def settle(engine, tenant):
+    """Reconcile until nothing of the tenant is pending."""
+    while (await engine.graph.counts(tenant))["pending"]:
+        report = await engine.reconcile()
+        assert report.done, f"rows are pending and nothing gets them done: {report}"
+
+
+async def check_index_equals_graph(engine, tenant) -> list[Memory]:
+    """Check that the index holds what the graph does, field by field; return the memories."""
+    memories = await all_memories(engine, tenant)
+    expected = [row_fields(memory) for memory in memories if is_indexed(memory)]
+    found = await all_rows(engine, tenant)
+    assert len({row.key for row in found}) == len(found)
+    assert _by_key(found) == _by_key(expected)
+    return memories
+
+
+def _by_key(rows):
+    # the index keeps numbers of 32 bits
+    return {row.key: replace(row, importance=round(row.importance, 5)) for row in rows}
+
+
+class HashEmbedder:
+    """Vectors of words by their hashes: quick, and the same in every process."""
+
+    def __init__(self, spec):
+        self.spec = spec
+
+    async def embed_passages(self, texts):
+        return [self._vector(text) for text in texts]
+
+    async def embed_query(self, text):
+        return self._vector(text)
+
+    async def close(self):
+        return None
+
+    def _vector(self, text):
+        vector = [0.0] * self.spec.dimension
+        for word in content(text) or (text,):
+            place = int.from_bytes(hashlib.sha256(word.encode()).digest()[:4], "big")
+            vector[place % self.spec.dimension] += 1.0
+        return vector
