@@ -140,6 +140,12 @@ def test_a_keyed_attribute_needs_its_subject():
     assert cleaned(facts=(LIKED,)).item.facts == (LIKED,)
 
 
+@pytest.mark.parametrize("word", ["shipped", "Shipped", "已发货", "已发出"])
+def test_a_value_may_be_given_by_any_of_its_words(word):
+    (fact,) = cleaned(facts=(replace(SHIPPED, value=word),)).item.facts
+    assert fact.value == "shipped"
+
+
 @pytest.mark.parametrize("facts", [None, "order.status", {"value": "shipped"}])
 def test_facts_are_a_list(facts):
     with pytest.raises(InvalidInput) as caught:

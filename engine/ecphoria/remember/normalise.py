@@ -22,6 +22,7 @@ from ecphoria.errors import (
     UnknownType,
 )
 from ecphoria.governance.access import Operation, check_access
+from ecphoria.language.folding import fold
 from ecphoria.model import (
     MAX_ID_CHARS,
     EntityInput,
@@ -37,7 +38,7 @@ from ecphoria.model import (
     utc,
 )
 from ecphoria.stores.ports import EntityRow, RelationRow
-from ecphoria_schema.domain import KINDS, Domain, Property
+from ecphoria_schema.domain import KINDS, Attribute, Domain, Property
 
 MAX_PROPERTY_CHARS = 10_000
 MAX_LIST_ITEMS = 100
@@ -236,9 +237,10 @@ def _fact(fact: FactInput, domain: Domain, max_chars: int) -> FactInput:
     if fact.entity.type != declared.entity:
         msg = f"{fact.attribute} is of {declared.entity}, not of {fact.entity.type}"
         raise InvalidInput(msg, path=("entity",))
-    value = _text_of(fact.value, "value", MAX_PROPERTY_CHARS)
-    if declared.values and value not in declared.values:
-        msg = f"{fact.attribute} {_quoted(value)} is none of {', '.join(declared.values)}"
+    given = _text_of(fact.value, "value", MAX_PROPERTY_CHARS)
+    value = _canonical_value(given, declared)
+    if value is None:
+        msg = f"{fact.attribute} {_quoted(given)} is none of {', '.join(declared.values)}"
         raise InvalidInput(msg, path=("value",))
     if declared.keyed != (fact.subject is not None):
         needs = "needs a subject" if declared.keyed else "has no subject"
@@ -249,6 +251,21 @@ def _fact(fact: FactInput, domain: Domain, max_chars: int) -> FactInput:
         value=value,
         subject=None if fact.subject is None else _text_of(fact.subject, "subject", MAX_ID_CHARS),
         text=None if fact.text is None else _text_of(fact.text, "text", max_chars),
+    )
+
+
+def _canonical_value(given: str, declared: Attribute) -> str | None:
+    """Return the value that the domain knows by this word; None when it knows none."""
+    if not declared.values:
+        return given
+    folded = fold(given)
+    return next(
+        (
+            value
+            for value, words in declared.values.items()
+            if folded in {fold(word) for word in (value, *words.en, *words.zh)}
+        ),
+        None,
     )
 
 

@@ -78,8 +78,10 @@ class _Item:
     """One item of a batch on its way.
 
     Attributes:
-        keys: Keys of its memories, in the order of its facts.
-        receipt: Set as soon as its fate is known.
+        place: Position in the batch.
+        given: As it came.
+        memories: One a fact, not yet linked.
+        linked: The same with their links.
     """
 
     place: int
@@ -126,6 +128,7 @@ async def remember(
     batch = _Batch()
     await _read(parts, scope, items, batch, now)
     await _link(parts, scope, batch)
+    _group_twins(batch)
     if batch.items:
         await _write(parts, batch, now, by_hand)
     for place, first in batch.twins:
@@ -161,7 +164,6 @@ async def _read(
         msg = f"these texts make {made:,} memories; send fewer of them in one call"
         raise BatchTooLarge(msg)
     # the parts of a text have ids that a caller might use, too
-    seen: dict[str, tuple[int, Memory]] = {}
     for (place, clean), extraction in zip(good, extractions, strict=True):
         memories = tuple(
             tagged(
@@ -175,17 +177,7 @@ async def _read(
             )
             for number, fact in enumerate(extraction.facts)
         )
-        first = memories[0]
-        before = next((seen[memory.key] for memory in memories if memory.key in seen), None)
-        if before is None:
-            seen |= {memory.key: (place, memory) for memory in memories}
-            batch.items.append(_Item(place, items[place], clean, extraction, memories))
-        elif before[1].key == first.key and _same(before[1], first):
-            batch.twins.append((place, before[0]))
-        else:
-            msg = f"{before[1].id!r} comes twice in this batch with different content"
-            twice = DuplicateId(msg, path=("id",))
-            batch.receipts[place] = _rejected(place, first.id, twice)
+        batch.items.append(_Item(place, items[place], clean, extraction, memories))
 
 
 async def _extracted(parts: EngineParts, clean: CleanMemory) -> Extraction:
@@ -238,6 +230,25 @@ async def _link(parts: EngineParts, scope: Scope, batch: _Batch) -> None:
             kept.append(item)
         else:
             batch.receipts[item.place] = _rejected(item.place, item.memories[0].id, error)
+    batch.items = kept
+
+
+def _group_twins(batch: _Batch) -> None:
+    """Keep one item of those that are the same; only what could be linked has twins."""
+    seen: dict[str, tuple[int, Memory]] = {}
+    kept: list[_Item] = []
+    for item in batch.items:
+        first = item.memories[0]
+        before = next((seen[one.key] for one in item.memories if one.key in seen), None)
+        if before is None:
+            seen |= {memory.key: (item.place, memory) for memory in item.memories}
+            kept.append(item)
+        elif before[1].key == first.key and _same(before[1], first):
+            batch.twins.append((item.place, before[0]))
+        else:
+            msg = f"{before[1].id!r} comes twice in this batch with different content"
+            twice = DuplicateId(msg, path=("id",))
+            batch.receipts[item.place] = _rejected(item.place, first.id, twice)
     batch.items = kept
 
 
