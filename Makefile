@@ -34,7 +34,7 @@ demo: install ## Load a sample shop and ask it three questions over HTTP
 
 test: install-dev servers ## Run all tests, on embedded stores and on real servers
 	$(PYTEST) -q --numprocesses=auto tests/unit
-	$(PYTEST) --stores=$(STORES) --ignore=tests/unit $(ARGS)
+	$(PYTEST) --stores=$(STORES) --numprocesses=2 --dist=loadgroup --ignore=tests/unit $(ARGS)
 
 check: install-dev ## Lint, types, layers, schema, dependencies, documentation
 	$(BIN)/ruff check

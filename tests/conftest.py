@@ -51,7 +51,9 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
             if kind not in KINDS:
                 msg = f"--stores: {kind!r} is none of {', '.join(KINDS)}"
                 raise pytest.UsageError(msg)
-        metafunc.parametrize("store_kind", kinds)
+        # with several workers, each store set is started by one of them
+        groups = [pytest.param(kind, marks=pytest.mark.xdist_group(kind)) for kind in kinds]
+        metafunc.parametrize("store_kind", groups)
 
 
 @dataclass(frozen=True)
