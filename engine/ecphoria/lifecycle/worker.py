@@ -52,7 +52,8 @@ async def work_once(parts: EngineParts, worker: str) -> RoundReport:
         ageing = await age(parts)
     reconciled = await reconcile(parts, worker)
     refreshed: tuple[str, ...] = ()
-    if await _has_lease(parts, INDEX_LEASE, worker):
+    # under a name of its own each time: counting rows is needed once a lease, not every round
+    if await _has_lease(parts, INDEX_LEASE, parts.clock.token()):
         refreshed = await parts.index.refresh()
     # last: a session store that is away must not keep the other tasks waiting
     sessions = await flush_idle_sessions(parts, SESSIONS)
