@@ -9,6 +9,7 @@ into the text.
 from __future__ import annotations
 
 from ecphoria_schema.domain import Domain
+from ecphoria_schema.queries import MEMORY_TIMES, node_map
 from ecphoria_schema.walk import Hop
 
 # May be shown: the user's own or shared, of an allowed privacy, known to be true at $p.t.
@@ -18,7 +19,10 @@ _VISIBLE = (
     "AND m.valid_from <= $p.t AND (m.expires_at IS NULL OR m.expires_at > $p.t) "
     "AND ($p.history OR (m.tier = 'hot' AND (m.valid_until IS NULL OR m.valid_until > $p.t)))"
 )
-_ROW = "{props: properties(m), about: [(m)-[:ABOUT]->(a) | a.key]}"
+# What ecphoria itself adds to entities.
+ENTITY_TIMES = ("observed_at", "recorded_at")
+_MEMORY = node_map("m", MEMORY_TIMES, "about: [(m)-[:ABOUT]->(a) | a.key]")
+_ENTITY = node_map("x", ENTITY_TIMES)
 _MAX_PARENTS = 2
 # So many of a user's entities may be meant by the name of a shared one.
 _MAX_HOLDERS = 20
@@ -67,7 +71,7 @@ def expansion_query(domain: Domain, path: str) -> str:
     lines = [
         (
             "CALL () { UNWIND $p.seeds AS k MATCH (m:Memory {key: k}) "
-            f"WHERE {_VISIBLE} RETURN collect({_ROW}) AS seeds }}"
+            f"WHERE {_VISIBLE} RETURN collect({_MEMORY}) AS seeds }}"
         ),
         (
             "CALL () { UNWIND $p.anchors AS k MATCH (m:Memory {key: k})-[:ABOUT]->(e) "
@@ -155,12 +159,12 @@ def expansion_query(domain: Domain, path: str) -> str:
             "CALL (scanned) { UNWIND scanned AS m WITH m "
             f"WHERE {_VISIBLE} AND NOT m.key IN $p.seeds "
             "WITH m ORDER BY m.importance DESC, m.key LIMIT $p.cap "
-            f"RETURN collect({_ROW}) AS kept }} "
+            f"RETURN collect({_MEMORY}) AS kept }} "
             "RETURN collect(kept) AS others, "
             "collect(CASE WHEN size(scanned) >= $p.scan THEN x.key END) AS full }"
         ),
         (
-            "RETURN seeds, others, [x IN entities | properties(x)] AS entities, edges, "
+            f"RETURN seeds, others, [x IN entities | {_ENTITY}] AS entities, edges, "
             "[x IN named | x.key] AS named, hidden, full, sources"
         ),
     ]
@@ -200,3 +204,16 @@ def names_query(domain: Domain, *, shared_only: bool = False) -> str:
                 if label in relation.to and relation.from_ in domain.owned_types
             )
     return "\nUNION ALL\n".join(parts) or "UNWIND [] AS key RETURN key, {} AS props, [] AS holders"
+
+
+def names_of_query(domain: Domain) -> str:
+    """Return the Cypher that lists the same names for many users at once.
+
+    Parameter: the map ``p`` of ``owners`` and ``limit``. Columns: as of `names_query`, and
+    ``owner``, whose they are.
+    """
+    names = names_query(domain).replace("$owner", "owner").replace("$limit", "$p.limit")
+    return (
+        f"UNWIND $p.owners AS owner\nCALL (owner) {{\n{names}\n}}\n"
+        "RETURN owner, key, props, holders"
+    )

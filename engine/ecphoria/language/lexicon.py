@@ -22,6 +22,7 @@ _NARROW = {code: code - 0xFEE0 for code in range(0xFF01, 0xFF5F)} | {
 }
 # What was found in so many short texts is kept.
 _KEPT_TEXTS, _KEPT_CHARS = 128, 2_000
+_KEPT_NAMES = 4_096
 # A name of one character stands in too many texts by chance.
 _MIN_NAME_CHARS = 2
 
@@ -267,7 +268,7 @@ class Lexicon:
         spans: list[tuple[int, int, NamedEntity]] = [
             (start, end, name)
             for name in names
-            if len(Compact(name.name).text) >= _MIN_NAME_CHARS
+            if len(wanted := _compact(name.name)) >= _MIN_NAME_CHARS and wanted in compact.text
             for start, end in compact.find(name.name)
         ]
         kept: dict[tuple[str, str], dict[EntityRef, None]] = {}
@@ -277,6 +278,12 @@ class Lexicon:
                 refs = kept.setdefault((name.name, name.property), {})
                 refs.update(dict.fromkeys(name.refs))
         return tuple(NameMention(text_, prop, tuple(refs)) for (text_, prop), refs in kept.items())
+
+
+@lru_cache(maxsize=_KEPT_NAMES)
+def _compact(name: str) -> str:
+    # a user's names are looked for in all of his texts
+    return Compact(name).text
 
 
 def _within_others(spans: set[tuple[int, int]]) -> set[tuple[int, int]]:

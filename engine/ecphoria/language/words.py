@@ -44,6 +44,8 @@ class WordIndex(Generic[Use]):
     def __init__(self) -> None:
         """Start without words."""
         self._by_start: dict[str, list[_Word[Use]]] = defaultdict(list)
+        # of these, what may begin within a Latin word
+        self._inside: dict[str, list[_Word[Use]]] = defaultdict(list)
 
     def add(self, words: Iterable[str], use: Use) -> None:
         """Add words for a use."""
@@ -53,22 +55,27 @@ class WordIndex(Generic[Use]):
             han = is_han(flat)
             entry = _Word(stem, not han, flat.endswith("*") and not han, use)
             self._by_start[stem[:_KEY_CHARS]].append(entry)
+            if not entry.whole or not _is_letter(stem[:1]):
+                self._inside[stem[:_KEY_CHARS]].append(entry)
 
     def find(self, text: str) -> Met[Use]:
         """Return the words that stand in a text; of one use, the longest wherever two overlap."""
         flat = flattened(text)
         found: Met[Use] = {}
         ends: dict[Use, int] = {}
-        for start in range(len(flat)):
-            here = [
-                *self._by_start.get(flat[start : start + _KEY_CHARS], ()),
-                *(self._by_start.get(flat[start], ()) if start + 1 < len(flat) else ()),
-            ]
-            if not here:
+        last = len(flat) - 1
+        after_letter = False
+        for start, char in enumerate(flat):
+            is_letter = _is_letter(char)
+            words = self._inside if is_letter and after_letter else self._by_start
+            after_letter = is_letter
+            here = words.get(flat[start : start + _KEY_CHARS], ())
+            short = words.get(char, ()) if start < last else ()
+            if not here and not short:
                 continue
             # the longest first: a shorter one of the same use within it is not counted
             best: dict[Use, tuple[int, str]] = {}
-            for word in here:
+            for word in (*here, *short):
                 end = self._end(word, flat, start)
                 if end > best.get(word.use, (0, ""))[0]:
                     best[word.use] = (end, word.text)

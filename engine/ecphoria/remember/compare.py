@@ -9,12 +9,14 @@ The value of an attribute that is given again is news once another value came in
 from __future__ import annotations
 
 import asyncio
+from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
 
 import numpy as np
 import structlog
+from numpy.typing import NDArray
 
 from ecphoria.errors import EmbeddingFailed, InvalidVector, StoreError
 from ecphoria.language.folding import fold
@@ -23,6 +25,7 @@ from ecphoria.model import Memory, Status, Vector
 from ecphoria.parts import EngineParts
 from ecphoria.settings import Settings
 from ecphoria.stores.ports import Reinforcement, VectorFilter
+from ecphoria_schema.domain import Kind
 
 log = structlog.get_logger(__name__)
 
@@ -155,6 +158,10 @@ async def _rivals(
     window: timedelta,
 ) -> dict[str, list[Memory]]:
     """Return the stored values of those attributes of which one may be given again."""
+    batch: dict[str, list[Memory]] = defaultdict(list)
+    for memory in memories:
+        if memory.claim is not None:
+            batch[memory.claim].append(memory)
     claims = sorted(
         {
             memory.claim
@@ -165,7 +172,7 @@ async def _rivals(
                 for other in (
                     *said.get(memory.key, ()),
                     *(other for _, other in near.get(memory.key, ())),
-                    *memories,
+                    *batch[memory.claim],
                 )
             )
         }
@@ -235,13 +242,24 @@ class _Batch:
         self._stored: dict[str, Memory] = {}
         self.known: dict[str, Known] = {}
         self.kept: dict[str, Memory] = {}
-        self._by_words: dict[tuple[str, ...], list[str]] = {}
         self.again: dict[str, Reinforcement] = {}
+        # keys of what is kept: by words, by claim, by the id that it replaces, by user and kind
+        self._by_words: dict[tuple[str, ...], list[str]] = defaultdict(list)
+        self._by_claim: dict[str, list[str]] = defaultdict(list)
+        self._replacing: dict[str, list[str]] = defaultdict(list)
+        self._near: dict[tuple[str | None, Kind], _Vectors] = defaultdict(_Vectors)
 
     def keep(self, memory: Memory) -> None:
         """Add one that is new, or that came with an id of its own."""
         self.kept[memory.key] = memory
-        self._by_words.setdefault(content(memory.text), []).append(memory.key)
+        self._by_words[content(memory.text)].append(memory.key)
+        if memory.claim is not None:
+            self._by_claim[memory.claim].append(memory.key)
+        if memory.supersedes is not None:
+            self._replacing[memory.supersedes].append(memory.key)
+        if memory.text in self._vectors:
+            near = self._near[memory.user_id, memory.kind]
+            near.add(memory.key, self._vectors[memory.text])
 
     def add(
         self,
@@ -250,24 +268,23 @@ class _Batch:
         near: Sequence[tuple[float, Memory]],
     ) -> None:
         """Find out what is known of a memory; keep it when it is new."""
-        stored = [(value, self._stored.get(old.key, old)) for value, old in near]
-        similar = [*stored, *self._similar(memory)]
-        alike = [old for _, old in similar]
-        words = [
-            self.kept[key]
-            for key in self._by_words.get(content(memory.text), ())
-            if key != memory.key
-        ]
-        same = next(
+        stored = {old.key: self._stored.get(old.key, old) for old in (*said, *self._all(near))}
+        # one that is written again is there already, whatever comes of writing it
+        own = [(value, old) for value, old in self._similar(memory) if old.key not in stored]
+        similar = [*((value, stored[old.key]) for value, old in near), *own]
+        words = [self.kept[key] for key in self._by_words[content(memory.text)]]
+        # the same one whether they came in bulk or one by one
+        same = min(
             (
                 old
-                for old in (*(self._stored.get(old.key, old) for old in said), *words, *alike)
+                for old in (*stored.values(), *words, *self._all(own))
                 if is_duplicate(memory, old, self._window) and not self._is_over(memory, old)
             ),
-            None,
+            key=lambda old: (old.occurred_at, old.key),
+            default=None,
         )
         if same is not None:
-            self._merge(memory, same)
+            self._merge(memory, same, is_stored=same.key in stored)
             return
         by_similarity = sorted(similar, key=lambda item: (-item[0], item[1].key))
         updated = {
@@ -278,11 +295,15 @@ class _Batch:
         self.known[memory.key] = Known(resembles=tuple(updated.values())[:MAX_UPDATED])
         self.keep(memory)
 
-    def _merge(self, memory: Memory, same: Memory) -> None:
+    @staticmethod
+    def _all(pairs: Sequence[tuple[float, Memory]]) -> list[Memory]:
+        return [old for _, old in pairs]
+
+    def _merge(self, memory: Memory, same: Memory, *, is_stored: bool) -> None:
         better = better_text(memory, same)
         times = 1 + memory.reinforced
         self.known[memory.key] = Known(same)
-        if same.key in self.kept:
+        if not is_stored:
             self.kept[same.key] = replace(
                 same, text=better or same.text, reinforced=same.reinforced + times
             )
@@ -299,39 +320,51 @@ class _Batch:
             return False
         return new.valid_from < old.valid_from or any(
             fold(other.value or "") != fold(old.value or "") and other.valid_from >= old.valid_from
-            for other in (*self._claims.get(new.claim, ()), *self._of(new.claim))
+            for other in (*self._claims.get(new.claim, ()), *self._giving(new.claim))
         )
 
     def _replaced(self, old: Memory) -> bool:
         """Whether a memory of this batch takes the place of another one."""
-        named = any(
-            other.supersedes == old.id and other.reliability >= old.reliability
-            for other in self.kept.values()
-        )
-        return named or any(
+        by_name = (self.kept[key] for key in self._replacing[old.id])
+        return any(other.reliability >= old.reliability for other in by_name) or any(
             fold(other.value or "") != fold(old.value or "")
             and other.valid_from >= old.valid_from
             and other.reliability >= old.reliability
-            for other in self._of(old.claim)
+            for other in self._giving(old.claim)
         )
 
-    def _of(self, claim: str | None) -> list[Memory]:
-        if claim is None:
-            return []
-        return [memory for memory in self.kept.values() if memory.claim == claim]
+    def _giving(self, claim: str | None) -> list[Memory]:
+        return [] if claim is None else [self.kept[key] for key in self._by_claim[claim]]
 
     def _similar(self, memory: Memory) -> list[tuple[float, Memory]]:
-        vectors = self._vectors
-        own = [
-            old
-            for old in self.kept.values()
-            if (old.user_id, old.kind) == (memory.user_id, memory.kind) and old.text in vectors
-        ]
-        if not own or memory.text not in vectors:
+        if memory.text not in self._vectors:
             return []
-        matrix = np.asarray([vectors[old.text] for old in own])
-        cosines = matrix @ np.asarray(vectors[memory.text])
+        near = self._near[memory.user_id, memory.kind]
         least = self._settings.update_similarity
-        return [
-            (float(value), old) for value, old in zip(cosines, own, strict=True) if value >= least
-        ]
+        found = near.nearer(self._vectors[memory.text], least)
+        return [(value, self.kept[key]) for value, key in found]
+
+
+class _Vectors:
+    """Vectors of unit length by key, in one matrix that grows."""
+
+    def __init__(self) -> None:
+        self._keys: list[str] = []
+        self._rows: NDArray[np.float64] = np.empty((0, 0))
+
+    def add(self, key: str, vector: Vector) -> None:
+        row = np.asarray(vector)
+        if len(self._keys) == len(self._rows):
+            grown = np.empty((max(16, 2 * len(self._rows)), len(row)))
+            if self._keys:
+                grown[: len(self._keys)] = self._rows
+            self._rows = grown
+        self._rows[len(self._keys)] = row
+        self._keys.append(key)
+
+    def nearer(self, vector: Vector, least: float) -> list[tuple[float, str]]:
+        if not self._keys:
+            return []
+        cosines = self._rows[: len(self._keys)] @ np.asarray(vector)
+        places = np.flatnonzero(cosines >= least)
+        return [(float(cosines[place]), self._keys[place]) for place in places]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -110,8 +109,7 @@ async def link(parts: EngineParts, tenant: str, drafts: Sequence[Draft]) -> tupl
     # names are read from a text only where the caller does not say what it is about
     silent = {draft.memory.user_id for draft in drafts if not draft.about}
     asked = [user for user in users if user in silent]
-    found = await asyncio.gather(*(graph.names(tenant, user) for user in asked))
-    names_of = dict(zip(asked, found, strict=True))
+    names_of = await graph.names_of(tenant, asked) if asked else {}
     wanted: dict[int, _Wanted] = {}
     for user in users:
         names = names_of.get(user, ())

@@ -6,7 +6,7 @@ import hashlib
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import fields
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import Any, cast
 
 from neo4j.time import Date, DateTime
@@ -30,6 +30,7 @@ from ecphoria.model import (
 )
 from ecphoria.stores.ports import EntityRow
 from ecphoria_schema.domain import Domain
+from ecphoria_schema.queries import MEMORY_TIMES
 
 Props = dict[str, Any]
 
@@ -38,6 +39,9 @@ _OWN = frozenset(
     {"key", "id", "tenant", "user_id", "owner_key", "recorded_at", "observed_at", "observed"}
 )
 _MAX_CAPTION = 40
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_MILLISECOND = timedelta(milliseconds=1)
+_MEMORY_FIELDS = frozenset(item.name for item in fields(Memory)) - {"about", "supersedes"}
 _NOT_STORED = frozenset({"about", "supersedes", "details", "past"})
 
 
@@ -51,6 +55,16 @@ def native(value: object) -> Any:  # noqa: ANN401 - a property may be of any typ
     if isinstance(value, list):
         return tuple(native(item) for item in value)
     return value
+
+
+def milliseconds(time: datetime) -> int:
+    """Return the milliseconds since 1970, rounded down."""
+    return (time - _EPOCH) // _MILLISECOND
+
+
+def moment(value: object) -> Any:  # noqa: ANN401 - what a node lacks is None
+    """Return a time that was read as such, or as milliseconds since 1970."""
+    return _EPOCH + value * _MILLISECOND if isinstance(value, int) else native(value)
 
 
 def native_props(props: Mapping[str, object]) -> Props:
@@ -85,6 +99,13 @@ def memory_props(memory: Memory) -> Props:
     if memory.session_id is not None and memory.user_id is not None:
         props["session_key"] = session_key(memory.tenant, memory.user_id, memory.session_id)
     return props
+
+
+def memory_row(memory: Memory) -> Props:
+    """Return what creates a memory's node: key, properties, and times in milliseconds."""
+    props = memory_props(memory)
+    times = {name: milliseconds(props.pop(name)) for name in MEMORY_TIMES if name in props}
+    return {"key": memory.key, "props": props, "times": times}
 
 
 def said_key(tenant: str, user_id: str | None, kind: str, content_hash: str) -> str:
@@ -131,11 +152,13 @@ def _past_from(text: str) -> tuple[Standing, ...]:
 
 
 def memory_from(props: Mapping[str, object], about: Sequence[str]) -> Memory:
-    """Return the memory that a node holds."""
-    values = native_props(props)
-    known = {item.name for item in fields(Memory)}
-    supersedes = values.get("supersedes_key")
-    values = {name: value for name, value in values.items() if name in known}
+    """Return the memory that a node holds; its times may be milliseconds since 1970."""
+    supersedes = cast("str | None", props.get("supersedes_key"))
+    values: Props = {
+        name: moment(value) if name in MEMORY_TIMES else native(value)
+        for name, value in props.items()
+        if name in _MEMORY_FIELDS and value is not None
+    }
     values["status"] = Status(values["status"])
     values["index_state"] = IndexState(values["index_state"])
     for name in ("importance", "reliability", "freshness"):
@@ -170,7 +193,7 @@ def caption(domain: Domain, ref: EntityRef, props: Mapping[str, object]) -> str:
 
 
 def entity_from(domain: Domain, props: Mapping[str, object]) -> Entity:
-    """Return the entity that a node holds."""
+    """Return the entity that a node holds; ecphoria's own times may be milliseconds since 1970."""
     values = native_props(props)
     _, ref = split_key(values["key"])
     declared = domain.entities[ref.type].properties
@@ -186,8 +209,8 @@ def entity_from(domain: Domain, props: Mapping[str, object]) -> Entity:
         name=caption(domain, ref, own),
         props=own,
         user_id=values.get("user_id"),
-        observed_at=values.get("observed_at"),
-        recorded_at=values.get("recorded_at"),
+        observed_at=moment(values.get("observed_at")),
+        recorded_at=moment(values.get("recorded_at")),
     )
 
 

@@ -62,14 +62,12 @@ class Neo4jGraph(Neo4jEntities, Neo4jMemories, Neo4jReading, Neo4jKeys):
 
     def _expansion(self, row: Row) -> Expansion:
         others = {
-            item["props"]["key"]: memory_from(item["props"], item["about"])
-            for kept in row["others"]
-            for item in kept
+            item["key"]: memory_from(item, item["about"]) for kept in row["others"] for item in kept
         }
         entities = tuple(entity_from(self._domain, props) for props in row["entities"])
         known = {entity.key for entity in entities}
         return Expansion(
-            seeds=tuple(memory_from(item["props"], item["about"]) for item in row["seeds"]),
+            seeds=tuple(memory_from(item, item["about"]) for item in row["seeds"]),
             others=tuple(others.values()),
             entities=entities,
             edges=tuple(

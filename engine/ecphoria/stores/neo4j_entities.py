@@ -22,11 +22,13 @@ from ecphoria.stores.neo4j_connection import (
 )
 from ecphoria.stores.ports import EntityRow, EntityWrite, RelatedQuery, RelationRow
 from ecphoria_schema.domain import Domain, Relation
-from ecphoria_schema.expansion import names_query
+from ecphoria_schema.expansion import names_of_query, names_query
 from ecphoria_schema.queries import query
 
 # How many entities of a type lend their names to a text (notes: a user may own thousands).
 MAX_NAMED = 2_000
+# Of so many users the names are read at once.
+_USERS_AT_ONCE = 100
 # How many relations of one entity are looked at before the scope filter.
 MAX_SCANNED = 1_000
 
@@ -40,6 +42,7 @@ class Neo4jEntities(Neo4jConnection):
         """Use a driver; `open` makes one."""
         super().__init__(driver, database, domain, timeout_s)
         self._names = names_query(domain)
+        self._names_of = names_of_query(domain)
         self._shared_names = names_query(domain, shared_only=True)
         self._owning = tuple(relation for relation in domain.relations if relation.owns)
         self._depth = _depths(domain)
@@ -251,21 +254,22 @@ class Neo4jEntities(Neo4jConnection):
         """See `GraphStore.visible_entities`."""
         rows = await self._by_label("entities", tenant, refs)
         found = (entity_from(self._domain, row["props"]) for row in rows)
-        return tuple(entity for entity in found if self._is_visible(entity, user_id))
+        return tuple(
+            entity for entity in found if self._is_visible(entity.type, entity.user_id, user_id)
+        )
 
     async def visible_refs(
         self, tenant: str, wanted: Mapping[str | None, Sequence[EntityRef]]
     ) -> Mapping[str | None, frozenset[EntityRef]]:
         """See `GraphStore.visible_refs`."""
         every = [ref for refs in wanted.values() for ref in refs]
-        rows = await self._by_label("entities", tenant, every)
-        found = {
-            entity.ref: entity
-            for entity in (entity_from(self._domain, row["props"]) for row in rows)
-        }
+        rows = await self._by_label("existing", tenant, every)
+        owners = {split_key(row["key"])[1]: row["user_id"] for row in rows}
         return {
             user: frozenset(
-                ref for ref in refs if ref in found and self._is_visible(found[ref], user)
+                ref
+                for ref in refs
+                if ref in owners and self._is_visible(ref.type, owners[ref], user)
             )
             for user, refs in wanted.items()
         }
@@ -292,10 +296,10 @@ class Neo4jEntities(Neo4jConnection):
 
         return await self._read("reading entities", work)
 
-    def _is_visible(self, entity: Entity, user_id: str | None) -> bool:
+    def _is_visible(self, type_: str, owner: str | None, user_id: str | None) -> bool:
         # an owned entity without an owner is not yet connected: fail closed
-        if entity.type in self._domain.owned_types:
-            return user_id is not None and entity.user_id == user_id
+        if type_ in self._domain.owned_types:
+            return user_id is not None and owner == user_id
         return True
 
     async def names(self, tenant: str, user_id: str | None) -> tuple[NamedEntity, ...]:
@@ -305,16 +309,27 @@ class Neo4jEntities(Neo4jConnection):
         rows = await self._read(
             "reading names", records(text, owner=owner, tenant=tenant, limit=MAX_NAMED)
         )
-        called: dict[tuple[str, str], dict[EntityRef, None]] = defaultdict(dict)
-        for row in rows:
-            refs = [split_key(key)[1] for key in (row["key"], *row["holders"])]
-            for name, value in row["props"].items():
-                for text_ in value if isinstance(value, list) else [value]:
-                    if text_:
-                        called[str(text_), name].update(dict.fromkeys(refs))
-        return tuple(
-            NamedEntity(text_, name, tuple(refs)) for (text_, name), refs in called.items()
-        )
+        return _named(rows)
+
+    async def names_of(
+        self, tenant: str, user_ids: Sequence[str | None]
+    ) -> Mapping[str | None, tuple[NamedEntity, ...]]:
+        """See `GraphStore.names_of`."""
+        if len(user_ids) == 1:
+            # by the text that a recall has had planned
+            return {user_ids[0]: await self.names(tenant, user_ids[0])}
+        users = dict.fromkeys(user for user in user_ids if user is not None)
+        owners = {self._owner(tenant, user): user for user in users}
+        found: dict[str | None, tuple[NamedEntity, ...]] = dict.fromkeys(users, ())
+        if len(users) < len(set(user_ids)):
+            found[None] = await self.names(tenant, None)
+        keys = list(owners)
+        for start in range(0, len(keys), _USERS_AT_ONCE):
+            page = {"owners": keys[start : start + _USERS_AT_ONCE], "limit": MAX_NAMED}
+            rows = await self._read("reading names", records(self._names_of, p=page))
+            by_owner = grouped((row["owner"], row) for row in rows)
+            found |= {owners[owner]: _named(its) for owner, its in by_owner.items()}
+        return found
 
     async def related(self, query_: RelatedQuery) -> Mapping[EntityRef, tuple[Entity, ...]]:
         """See `GraphStore.related`."""
@@ -349,6 +364,17 @@ class Neo4jEntities(Neo4jConnection):
             )
             for row in rows
         }
+
+
+def _named(rows: Sequence[Row]) -> tuple[NamedEntity, ...]:
+    called: dict[tuple[str, str], dict[EntityRef, None]] = defaultdict(dict)
+    for row in rows:
+        refs = [split_key(key)[1] for key in (row["key"], *row["holders"])]
+        for name, value in row["props"].items():
+            for text_ in value if isinstance(value, list) else [value]:
+                if text_:
+                    called[str(text_), name].update(dict.fromkeys(refs))
+    return tuple(NamedEntity(text_, name, tuple(refs)) for (text_, name), refs in called.items())
 
 
 def _depths(domain: Domain) -> dict[str, int]:

@@ -13,7 +13,9 @@ from ecphoria.language.folding import fold
 from ecphoria.model import IndexState, Link, Memory, Standing, Status, entity_key, memory_key
 from ecphoria.stores.graph_rows import (
     memory_from,
-    memory_props,
+    memory_row,
+    milliseconds,
+    moment,
     native,
     past_text,
     source_key,
@@ -185,7 +187,7 @@ class Neo4jMemories(Neo4jConnection):
                     writes[item.memory.key] = replace(first, key=item.memory.key)
                 else:
                     memory = replace(item.memory, recorded_at=now)
-                    rows.append({"key": memory.key, "props": memory_props(memory)})
+                    rows.append(memory_row(memory))
             if not rows:
                 continue
             found = await run(tx, query("merge_memories"), rows=rows, token=token)
@@ -622,15 +624,15 @@ def _outcome(memory: Memory, stored: Row) -> MemoryWrite:
 
 def _used(row: Row, uses: Uses, policies: Mapping[Kind, KindPolicy]) -> Row:
     decay = policies[row["kind"]].decay
-    since = native(row["freshness_at"] or row["recorded_at"])
+    since = moment(row["freshness_at"] or row["recorded_at"])
     freshness = float(1.0 if row["freshness"] is None else row["freshness"])
     fresh = 1.0 if decay is None else refreshed(freshness, since, uses.last, decay, uses.count)
     last = max(since, uses.last)
     return {
         "key": row["key"],
         "access_count": (row["access_count"] or 0) + uses.count,
-        "last_accessed_at": uses.last,
+        "last_accessed_at": milliseconds(uses.last),
         "freshness": fresh,
-        "freshness_at": last,
-        "archive_at": None if decay is None else archive_at(fresh, last, decay),
+        "freshness_at": milliseconds(last),
+        "archive_at": None if decay is None else milliseconds(archive_at(fresh, last, decay)),
     }

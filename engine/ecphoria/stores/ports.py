@@ -439,6 +439,12 @@ class GraphStore(Protocol):
         """
         ...
 
+    async def names_of(
+        self, tenant: str, user_ids: Sequence[str | None]
+    ) -> Mapping[str | None, tuple[NamedEntity, ...]]:
+        """Return the same for many users at once."""
+        ...
+
     async def expand(self, query: ExpandQuery) -> Expansion:
         """Walk from seeds and mentions along the path, in one round trip."""
         ...

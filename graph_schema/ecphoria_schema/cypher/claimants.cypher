@@ -1,6 +1,6 @@
 UNWIND $claims AS k
 MATCH (m:Memory {claim: k}) WHERE m.status IN ['active', 'superseded']
-RETURN m.key AS key, properties(m) AS props, [(m)-[:ABOUT]->(e) | e.key] AS about,
+RETURN m.key AS key, __MEMORY__ AS props, [(m)-[:ABOUT]->(e) | e.key] AS about,
   [(m)<-[s:SUPERSEDES]-(x) | {key: x.key, how: s.how, from: x.valid_from, status: x.status}]
     AS replaced_by,
   [(m)-[c:CONFLICTS_WITH]->(x) | {key: x.key, how: c.how}] AS against

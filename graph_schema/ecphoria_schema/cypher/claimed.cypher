@@ -1,2 +1,2 @@
 MATCH (m:Memory {claim: $claim}) WHERE m.status <> 'forgotten'
-RETURN properties(m) AS props, [(m)-[:ABOUT]->(e) | e.key] AS about
+RETURN __MEMORY__ AS props, [(m)-[:ABOUT]->(e) | e.key] AS about

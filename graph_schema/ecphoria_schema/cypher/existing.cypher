@@ -1,3 +1,3 @@
 UNWIND $keys AS k
 MATCH (n:__LABEL__ {key: k})
-RETURN n.key AS key
+RETURN n.key AS key, n.user_id AS user_id

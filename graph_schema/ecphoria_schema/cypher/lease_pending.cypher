@@ -6,5 +6,5 @@ SET p.leased_until = $until, p.leased_by = $worker
 WITH p.key AS key, p.token AS token WHERE key IS NOT NULL
 OPTIONAL MATCH (m:Memory {key: key})
 RETURN key, token,
-  CASE WHEN m.status = 'forgotten' THEN null ELSE properties(m) END AS props,
+  CASE WHEN m.status = 'forgotten' THEN null ELSE __MEMORY__ END AS props,
   [(m)-[:ABOUT]->(e) | e.key] AS about

@@ -1,3 +1,3 @@
 UNWIND $keys AS k
 MATCH (m:Memory {words_key: k}) WHERE m.status = 'active'
-RETURN properties(m) AS props, [(m)-[:ABOUT]->(e) | e.key] AS about
+RETURN __MEMORY__ AS props, [(m)-[:ABOUT]->(e) | e.key] AS about
