@@ -64,6 +64,40 @@ def _by_key(rows):
     return {row.key: replace(row, importance=round(row.importance, 5)) for row in rows}
 
 
+async def snapshot(engine, tenant, *, leave_out=()):
+    """Return all that a tenant's memories are and how they hang together, without its name.
+
+    Of two tenants in which the same was done, the snapshots are equal.
+    """
+    memories = await check_index_equals_graph(engine, tenant)
+    ids = [memory.id for memory in memories]
+    lineage = await engine.graph.lineage(tenant, ids)
+    links = await engine.graph.links(tenant, ids)
+    names = {memory.id: _name(memory) for memory in memories}
+    kept = [item.name for item in fields(Memory) if item.name not in {*_OF_A_TENANT, *leave_out}]
+    return {
+        names[memory.id]: (
+            {name: getattr(memory, name) for name in kept},
+            set(links.get(memory.id, ())),
+            {
+                (found.type, found.outgoing, names[found.other], found.how, found.reason, found.by)
+                for found in lineage.get(memory.id, ())
+            },
+        )
+        for memory in memories
+    }
+
+
+# What names the tenant; `links` has what a memory is about.
+_OF_A_TENANT = {"key", "id", "tenant", "claim", "about"}
+
+
+def _name(memory):
+    # ids that were made hold the tenant
+    made, part = memory.id.startswith("mem-"), memory.id.partition("~")[2]
+    return f"{memory.content_hash}@{memory.occurred_at}~{part}" if made else memory.id
+
+
 class HashEmbedder:
     """Vectors of words by their hashes: quick, and the same in every process."""
 

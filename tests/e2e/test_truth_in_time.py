@@ -7,7 +7,18 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from ecphoria.model import Action, EntityInput, EntityRef, MemoryInput, RecallRequest
+from ecphoria.errors import LessReliable, NotCurrent, NotFound
+from ecphoria.model import (
+    Action,
+    EntityInput,
+    EntityRef,
+    FactInput,
+    MemoryInput,
+    RecallRequest,
+    Role,
+)
+from ecphoria.testing import ManualClock
+from engines import with_clock
 
 NOW = datetime(2026, 5, 1, 12, tzinfo=UTC)
 DAY = timedelta(days=1)
@@ -194,3 +205,106 @@ async def test_low_confidence_is_said_in_the_questions_language(shop, admin):
     assert result.confidence.overall < 0.6
     assert result.advisory is not None
     assert "置信度较低" in result.advisory
+
+
+# --- what was known ------------------------------------------------------------------------
+
+ORDER = EntityRef("Order", "#882301")
+
+
+def status(id_, value, at, **more):
+    return MemoryInput(
+        text="",
+        user_id="u1",
+        id=id_,
+        facts=(FactInput(ORDER, "order.status", value),),
+        occurred_at=NOW + at * DAY,
+        **more,
+    )
+
+
+async def history(engine, admin, **times):
+    return await engine.attribute_history(admin, "u1", ORDER, "order.status", **times)
+
+
+async def test_each_write_is_known_from_its_own_moment_on(shop, admin):
+    """By today's clock, whose moments are finer than what the stores keep."""
+    for number, value in enumerate(("placed", "paid", "shipped", "delivered")):
+        await shop.remember(admin, [status(f"m{number}", value, number - 9)])
+    moments = [memory.recorded_at for memory in (await history(shop, admin)).entries]
+    for number, moment in enumerate(moments):
+        told = await history(shop, admin, known_at=moment, as_of=NOW)
+        assert [memory.id for memory in told.current] == [f"m{number}"]
+        assert [memory.id for memory in told.entries] == [f"m{n}" for n in range(number + 1)]
+        assert told.conflicting == ()
+
+
+async def test_the_two_times_are_asked_for_apart(shop, admin):
+    clock = ManualClock(NOW)
+    own = with_clock(shop, clock)
+    await own.remember(admin, [status("paid", "paid", -9)])
+    clock.advance(DAY)
+    await own.remember(admin, [status("delivered", "delivered", -1)])
+    clock.advance(DAY)
+    await own.remember(admin, [status("shipped", "shipped", -5)])
+    expected = {
+        # known then: what held then at (9.5, 7, 3, 0.5) days before
+        NOW: [None, "paid", "paid", "paid"],
+        NOW + DAY: [None, "paid", "paid", "delivered"],
+        NOW + 2 * DAY: [None, "paid", "shipped", "delivered"],
+    }
+    for known_at, values in expected.items():
+        for days, value in zip((9.5, 7, 3, 0.5), values, strict=True):
+            told = await history(own, admin, known_at=known_at, as_of=NOW - days * DAY)
+            assert [memory.value for memory in told.current] == ([value] if value else [])
+    before = await history(own, admin, known_at=NOW - DAY)
+    assert before.entries == ()
+
+
+async def test_recall_answers_as_it_would_have_then(shop, admin):
+    clock = ManualClock(NOW)
+    own = with_clock(shop, clock)
+    wrong, right = "The spare key is kept in the blue drawer.", "The spare key is in the green box."
+    question = "Where is the spare key kept?"
+    await own.remember(admin, [MemoryInput(text=wrong, user_id="u1", id="wrong", kind="semantic")])
+    clock.advance(DAY)
+    await own.correct(
+        admin, "wrong", MemoryInput(text=right, user_id="u1", id="right"), "somebody looked"
+    )
+    clock.advance(DAY)
+    await own.retract(admin, "u1", "right", "nobody knows")
+    asked = {
+        "known_at": [(NOW, [wrong]), (NOW + DAY, [right]), (NOW + 2 * DAY, [wrong])],
+        "as_of": [(NOW + 2 * DAY, [wrong])],
+    }
+    for name, cases in asked.items():
+        for moment, expected in cases:
+            times = {"as_of": None} | {name: moment}
+            assert await texts(own, admin, question, **times) == expected, (name, moment)
+
+
+async def test_what_was_taken_back_ends_nothing_when_it_is_forgotten(shop, admin):
+    await shop.remember(admin, [status("paid", "paid", -9)])
+    await shop.supersede(admin, "paid", status("wrong", "cancelled", -8), "customer called")
+    await shop.retract(admin, "u1", "wrong", "another customer")
+    await shop.remember(admin, [status("shipped", "shipped", -5)])
+    await shop.forget(admin, "u1", ["wrong"], "asked for")
+    await shop.retract(admin, "u1", "shipped", "another order")
+    told = await history(shop, admin, as_of=NOW)
+    assert [(memory.id, memory.valid_until) for memory in told.current] == [("paid", None)]
+
+
+async def test_only_what_is_current_is_changed_by_hand(shop, admin):
+    await shop.remember(admin, [status("paid", "paid", -9), status("shipped", "shipped", -5)])
+    new = status("new", "delivered", -1)
+    with pytest.raises(NotCurrent, match="shipped"):
+        await shop.supersede(admin, "paid", new, "it came")
+    with pytest.raises(NotCurrent, match="shipped"):
+        await shop.retract(admin, "u1", "paid", "it came")
+    with pytest.raises(NotFound):
+        await shop.correct(admin, "unknown", new, "it came")
+    agent = replace(admin, roles=frozenset({Role.AGENT}))
+    with pytest.raises(LessReliable):
+        await shop.supersede(agent, "shipped", replace(new, source="ugc"), "heard it")
+    receipt = await shop.supersede(admin, "shipped", replace(new, source="ugc"), "heard it")
+    assert receipt.supersedes == ("shipped",)
