@@ -363,6 +363,8 @@ class Engine(EngineParts):
     ) -> ForgetReport:
         """Erase a user's own memories for good; what is left is the id, so none comes back.
 
+        With the id of a text goes all that was cut from it.
+
         Raises:
             Forbidden: When the scope's roles or users do not allow it.
         """

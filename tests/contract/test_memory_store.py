@@ -118,6 +118,18 @@ async def test_a_repeated_write_makes_nothing_new(store, clock):
     assert found.count(first) == 1
 
 
+async def test_a_value_that_comes_back_is_news(store, clock):
+    made = []
+    for value in ("gold", "silver", "gold"):
+        made.append(await store.write_memory("u1", "", attribute="user.level", value=value))
+        clock.advance(DAY)
+    assert len(set(made)) == 3
+    found = await store.recall("u1", "Which membership level does the customer have?")
+    assert [memory.id for memory in found] == made[-1:]
+    again = await store.write_memory("u1", "", attribute="user.level", value="gold")
+    assert again == made[-1]
+
+
 async def test_one_digit_makes_another_memory(store):
     made = {
         await store.write_memory("u1", f"The parcel of order {order} waits at locker {locker}.")

@@ -38,8 +38,10 @@ class Ecphoria:
 
     def __init__(self, env: dict[str, str]) -> None:
         inherited = {key: value for key, value in os.environ.items() if "ECPHORIA_" not in key}
-        # As wide as needed: messages are compared, not their layout.
-        self.env = {**inherited, "COLUMNS": "200", "NO_COLOR": "1", **env}
+        # As wide as needed: messages are compared, not their layout. A dumb terminal has 80 columns
+        # whatever one says.
+        wide = {"COLUMNS": "200", "NO_COLOR": "1", "TERM": "xterm"}
+        self.env = {**inherited, **wide, **env}
 
     def __call__(self, *args: object, stdin: bytes = b"", **env: str) -> Done:
         done = subprocess.run(

@@ -17,6 +17,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import (
     RuleBasedStateMachine,
     initialize,
+    precondition,
     rule,
     run_state_machine_as_test,
 )
@@ -326,6 +327,8 @@ class LifeCycle(RuleBasedStateMachine):
         self._engine = with_clock(engine, self._clock)
         self._oracle = Oracle()
         self._count = 0
+        # ids of memories that were said to be replaced before they came
+        self._foretold = []
 
     def _do(self, coroutine):
         return asyncio.run_coroutine_threadsafe(coroutine, self._loop).result()
@@ -416,10 +419,17 @@ class LifeCycle(RuleBasedStateMachine):
     def remember(self, items, where, replaces):
         given = [self._input(**item) for item in items]
         if replaces is not None and given[0].id is not None:
-            # on the writer's word, of one that may be there, gone, or yet to come
-            known = [*self._oracle.facts, f"m{self._count + 1}"]
-            given[0] = replace(given[0], supersedes=known[replaces % len(known)])
+            # on the writer's word, of one that is there, or of one that is yet to come
+            known = [self._picked(replaces // 2), f"late{self._count}"]
+            given[0] = replace(given[0], supersedes=known[replaces % 2])
+            self._foretold += known[1:] if replaces % 2 else []
         self._remember(given, where)
+
+    @precondition(lambda self: self._foretold)
+    @rule(item=ITEM, where=FAULTS)
+    def arrive_late(self, item, where):
+        given = replace(self._input(**item), id=self._foretold.pop())
+        self._remember([given], where)
 
     def _remember(self, given, where):
         said, done = self._call("remember", where, self._scope, given)

@@ -21,7 +21,7 @@ from ecphoria.testing import ManualClock
 from engines import with_clock
 
 NOW = datetime(2026, 5, 1, 12, tzinfo=UTC)
-DAY = timedelta(days=1)
+HOUR, DAY = timedelta(hours=1), timedelta(days=1)
 
 
 @pytest.fixture
@@ -259,6 +259,19 @@ async def test_the_two_times_are_asked_for_apart(shop, admin):
             assert [memory.value for memory in told.current] == ([value] if value else [])
     before = await history(own, admin, known_at=NOW - DAY)
     assert before.entries == ()
+
+
+async def test_a_clock_that_is_behind_changes_no_past(shop, admin):
+    ahead, behind = ManualClock(NOW), ManualClock(NOW - HOUR)
+    await with_clock(shop, ahead).remember(admin, [status("paid", "paid", -9)])
+    await with_clock(shop, behind).remember(admin, [status("shipped", "shipped", -5)])
+    ahead.advance(HOUR)
+    await with_clock(shop, ahead).remember(admin, [status("delivered", "delivered", -1)])
+    for known_at, value in ((NOW, "shipped"), (NOW + HOUR, "delivered")):
+        told = await history(shop, admin, known_at=known_at, as_of=NOW)
+        assert [memory.value for memory in told.current] == [value]
+    # nothing was known before the first was
+    assert (await history(shop, admin, known_at=NOW - HOUR, as_of=NOW)).entries == ()
 
 
 async def test_recall_answers_as_it_would_have_then(shop, admin):

@@ -8,7 +8,7 @@ import pytest
 
 from builders import day, key, memory
 from ecphoria.model import Status
-from ecphoria.remember.compare import better_text, is_duplicate, is_possible_update
+from ecphoria.remember.compare import better_text, is_duplicate, is_news, is_possible_update
 
 WINDOW = timedelta(days=7)
 TEXT = "The parcel of order #882301 waits at locker 17."
@@ -91,3 +91,16 @@ def test_the_text_with_more_letters_is_better():
     assert better_text(new(TEXT + "!"), OLD) == TEXT + "!"
     assert better_text(new(), OLD) is None
     assert better_text(OLD, new(TEXT + "!")) is None
+
+
+def test_a_value_given_again_is_news_once_another_came_between():
+    paid = memory("paid", value="paid", valid_from=day(1))
+    again = memory("again", value="paid", valid_from=day(5))
+    shipped = memory("shipped", value="shipped", valid_from=day(3))
+    assert not is_news(again, paid, [paid])
+    assert is_news(again, paid, [paid, shipped])
+    assert not is_news(memory("again", value="ＰＡＩＤ", valid_from=day(5)), paid, [paid, again])
+    # it held earlier than was known
+    assert is_news(paid, again, [again])
+    # the other one was over before
+    assert not is_news(again, paid, [paid, memory("placed", value="placed", valid_from=day(0))])

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Concatenate, Final, ParamSpec,
 
 import typer
 from rich.console import Console
+from rich.table import Column
 
 from ecphoria.logs import Level, configure_logging
 from ecphoria.model import EveryUser, Role, Scope
@@ -111,6 +112,11 @@ def out() -> Console:
 def err() -> Console:
     """Return the console for everything else: progress, hints, errors."""
     return Console(stderr=True, highlight=False)
+
+
+def id_column(title: str = "id") -> Column:
+    """Return a table's column of ids: to be copied, so never cut while another can be."""
+    return Column(title, no_wrap=True)
 
 
 def print_json(value: object) -> None:

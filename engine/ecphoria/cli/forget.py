@@ -16,6 +16,7 @@ from ecphoria.cli.common import (
     Tenant,
     cli_scope,
     err,
+    id_column,
     open_engine,
     out,
     print_json,
@@ -194,7 +195,7 @@ def _item(item: Forgettable) -> dict[str, Any]:
 def _show(report: ForgetReport, *, dry_run: bool) -> None:
     console = out()
     if report.items:
-        table = Table("id", "user", "kind", "why", "text", box=None, pad_edge=False)
+        table = Table(id_column(), "user", "kind", "why", "text", box=None, pad_edge=False)
         for item in report.items[:SHOWN]:
             cells = (item.id, item.user_id or "shared", item.kind, item.reason)
             table.add_row(*(Text(cell) for cell in cells), Text(shortened(item.text), style="dim"))

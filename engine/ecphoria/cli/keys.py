@@ -15,6 +15,7 @@ from ecphoria.cli.common import (
     Tenant,
     cli_scope,
     err,
+    id_column,
     moment,
     open_engine,
     out,
@@ -110,7 +111,7 @@ def list_keys(settings: Settings, tenant: Tenant, *, as_json: AsJson = False) ->
     if not keys:
         err().print("No keys yet: make one with [bold]ecphoria keys create[/].")
         return
-    table = Table("id", "name", "roles", "users", "made", "state", box=None, pad_edge=False)
+    table = Table(id_column(), "name", "roles", "users", "made", "state", box=None, pad_edge=False)
     for key in keys:
         made = f"{key.created_at:%Y-%m-%d %H:%M}"
         cells = (key.id, key.name, _roles(key), _users(key), made, _state(key))

@@ -8,7 +8,7 @@ from rich.markup import escape
 from rich.table import Table
 from rich.text import Text
 
-from ecphoria.cli.common import moment
+from ecphoria.cli.common import id_column, moment
 from ecphoria.model import ReceiptStatus
 
 if TYPE_CHECKING:
@@ -206,7 +206,7 @@ def show_history(console: Console, entity: EntityRef, attribute: str, history: V
     if not history["entries"]:
         return
     table = Table(
-        "", "value", "source", "from", "until", "known since", "id", box=None, pad_edge=False
+        "", "value", "source", "from", "until", "known since", id_column(), box=None, pad_edge=False
     )
     current = {memory["id"] for memory in history["current"]}
     conflicting = {memory["id"] for memory in history["conflicting"]}

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
 
@@ -85,6 +85,22 @@ def is_duplicate(new: Memory, old: Memory, window: timedelta) -> bool:
         == (old.valid_until, old.attribute, old.value, old.subject)
         and new.about == old.about
         and says_the_same(new.text, old.text)
+    )
+
+
+def is_news(new: Memory, old: Memory, rivals: Iterable[Memory]) -> bool:
+    """Whether a value that is given again is more than a repetition.
+
+    It is when it held earlier than was known, or when another value came after the old one.
+
+    Args:
+        new: Gives the value again.
+        old: Gave it before.
+        rivals: All that give values of the same attribute.
+    """
+    return new.valid_from < old.valid_from or any(
+        fold(other.value or "") != fold(old.value or "") and other.valid_from >= old.valid_from
+        for other in rivals
     )
 
 
@@ -313,15 +329,11 @@ class _Batch:
         self.again[same.key] = Reinforcement(same.key, better or before.text, before.times + times)
 
     def _is_over(self, new: Memory, old: Memory) -> bool:
-        """Whether another value came after the old one: then to say it again is news."""
         if self._replaced(old):
             return True
         if new.claim is None:
             return False
-        return new.valid_from < old.valid_from or any(
-            fold(other.value or "") != fold(old.value or "") and other.valid_from >= old.valid_from
-            for other in (*self._claims.get(new.claim, ()), *self._giving(new.claim))
-        )
+        return is_news(new, old, (*self._claims.get(new.claim, ()), *self._giving(new.claim)))
 
     def _replaced(self, old: Memory) -> bool:
         """Whether a memory of this batch takes the place of another one."""

@@ -47,6 +47,7 @@ Result = TypeVar("Result")
 _ATTEMPTS = 8
 _DDL_ATTEMPTS = 10
 _GONE = "Neo.ClientError.Statement.EntityNotFound"
+_UNKNOWN = "Neo.DatabaseError.General.UnknownError"
 _TOO_MANY_LOGINS = "Neo.ClientError.Security.AuthenticationRateLimit"
 _BOLT_URI = re.compile(r"(?:bolt|neo4j)(?:\+s|\+ssc)?://[^/]")
 
@@ -294,8 +295,9 @@ def _attempts() -> AsyncIterator[stamina.Attempt]:
 
 def _collided(error: Exception) -> bool:
     # two MERGEs of one new key: the second fails on ArcadeDB, and finds it next time; what another
-    # writer deletes while it is looked at is not there next time
-    return isinstance(error, ConstraintError) or getattr(error, "code", None) == _GONE
+    # writer deletes while it is looked at is not there next time; ArcadeDB calls a rare collision
+    # of many writers no more than unknown, and the transaction is rolled back
+    return isinstance(error, ConstraintError) or getattr(error, "code", None) in {_GONE, _UNKNOWN}
 
 
 def _may_pass(error: Exception) -> bool:

@@ -37,7 +37,7 @@ from ecphoria.recall.as_known import HELD, holds
 from ecphoria.recall.request import checked_request
 from ecphoria.recall.understand import Understanding, understand
 from ecphoria.remember.claims import claim_of
-from ecphoria.remember.compare import better_text, is_duplicate
+from ecphoria.remember.compare import better_text, is_duplicate, is_news
 from ecphoria.remember.link import GIVEN_CERTAINTY, Draft, wanted_refs
 from ecphoria.remember.normalise import CleanMemory, clean_memory
 from ecphoria.remember.tag import given_facts, tagged, whole_of
@@ -154,8 +154,16 @@ class InMemoryStore:
     def _same(self, new: Memory) -> Memory | None:
         """Return a memory that says the same; an engine asks its index for those to look at."""
         window = timedelta(days=self._settings.duplicate_window_days)
+        held = [memory for memory in self._memories.values() if memory.status in HELD]
+        rivals = [old for old in held if old.claim == new.claim]
         return next(
-            (old for old in self._memories.values() if is_duplicate(new, old, window)), None
+            (
+                old
+                for old in held
+                if is_duplicate(new, old, window)
+                and not (new.claim is not None and is_news(new, old, rivals))
+            ),
+            None,
         )
 
     def _check_ids(self, memories: Iterable[Memory]) -> None:
