@@ -198,7 +198,9 @@ async def measure_writing(
                 product = await sides.opened(f"bench{letter}product{number}")
                 bare, _ = await sides.opened(f"bench{letter}raw{number}")
                 prefix = bare.settings.collection_prefix
-                raw = RawWriter(graph, milvus, engine.embedder, raw_cypher(labels), prefix)
+                made = await bare.index.info()
+                lexical = any(info.lexical for info in made.values())
+                raw = RawWriter(graph, milvus, engine.embedder, raw_cypher(labels), prefix, lexical)
                 await raw.sources(first, prefix)
                 mine = [each.of(first, prefix) for each in batches[: 1 if warming else None]]
                 into = Series() if warming else series

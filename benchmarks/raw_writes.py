@@ -18,10 +18,11 @@ from pymilvus import AsyncMilvusClient
 from benchmarks.figures import timed
 from ecphoria.embedding.port import Embedder
 from ecphoria.model import Memory, vector_id
-from ecphoria.remember.indexing import row_fields
+from ecphoria.remember.indexing import vector_row
 from ecphoria.stores.graph_rows import memory_from, native, native_props, split_key
-from ecphoria.stores.milvus_collections import vector_field
+from ecphoria.stores.milvus_collections import TERMS_FIELD, vector_field
 from ecphoria.stores.milvus_filter import OPEN_END, milliseconds
+from ecphoria.stores.milvus_rows import stored_terms
 from ecphoria_schema.domain import KINDS, Kind
 
 EMBED: Final = "embed the texts"
@@ -238,6 +239,7 @@ class RawWriter:
     Attributes:
         cypher: Of `raw_cypher`.
         collections: Beginning of the names of the collections to write to.
+        lexical: Whether their rows have terms.
     """
 
     graph: Graph
@@ -245,6 +247,7 @@ class RawWriter:
     embedder: Embedder
     cypher: str
     collections: str
+    lexical: bool
 
     async def sources(self, old: str, new: str) -> None:
         """Copy the nodes of the sources to another tenant, which the product finds there, too."""
@@ -263,6 +266,8 @@ class RawWriter:
         name = vector_field(self.embedder.spec)
         for (_, record), vector in zip(records, vectors, strict=True):
             record[name] = vector
+            if not self.lexical:
+                del record[TERMS_FIELD]
         by_kind = {kind: [each for its, each in records if its == kind] for kind in KINDS}
         _, upsert = await timed(self._upsert(by_kind))
         return {EMBED: embed, CYPHER: graph, UPSERT: upsert, RAW: embed + graph + upsert}
@@ -275,7 +280,7 @@ class RawWriter:
 
 def _record(memory: Memory) -> dict[str, object]:
     """Return a memory's row of the vector index, without its vector."""
-    row = row_fields(memory)
+    row = vector_row(memory, ())
     end, expiry = row.valid_until, row.expires_at
     return {
         "id": vector_id(row.key),
@@ -293,4 +298,5 @@ def _record(memory: Memory) -> dict[str, object]:
         "valid_from": milliseconds(row.valid_from),
         "valid_until": OPEN_END if end is None else milliseconds(end),
         "expires_at": OPEN_END if expiry is None else milliseconds(expiry),
+        TERMS_FIELD: stored_terms(row),
     }

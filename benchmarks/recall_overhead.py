@@ -1,7 +1,8 @@
 """Recall through the engine against the sum of its raw parts, question by question.
 
 The raw parts of a question are what the engine sends for it, sent by bare clients: one embedded
-question, one search a kind (all kinds at once, as the engine does), one Cypher for the expansion.
+question, two searches a kind, by meaning and by words (all at once, as the engine does; by meaning
+alone where the store has no BM25), one Cypher for the expansion.
 """
 
 from __future__ import annotations
@@ -21,7 +22,14 @@ from pymilvus import AsyncMilvusClient
 
 from benchmarks.data import Asked, Dataset
 from benchmarks.figures import Series, timed
-from benchmarks.recorder import Search, Statement, raw_search, watched_engine
+from benchmarks.recorder import (
+    Search,
+    Statement,
+    TermSearch,
+    raw_search,
+    raw_term_search,
+    watched_engine,
+)
 from benchmarks.stores import StoreSet
 from ecphoria.engine import Engine
 from ecphoria.governance.keys import create_key
@@ -50,6 +58,7 @@ class _Prepared:
 
     asked: Asked
     searches: tuple[Search, ...]
+    term_searches: tuple[TermSearch, ...]
     expansion: Statement
     names: Statement
 
@@ -79,11 +88,23 @@ class _Bare:
             consistency="Bounded",
         )
 
+    async def search_terms(self, search: TermSearch) -> list[str]:
+        """Do the same by terms."""
+        return await raw_term_search(
+            self.milvus,
+            self.engine.settings.collection_prefix,
+            search,
+            consistency="Bounded",
+        )
+
     async def parts(self, item: _Prepared) -> tuple[dict[str, float], list[list[str]]]:
         """Run the raw parts one after the other; return the times, and what was found."""
         vector, embed = await timed(self.engine.embedder.embed_query(item.asked.question))
         found, search = await timed(
-            asyncio.gather(*(self.search(each, vector) for each in item.searches))
+            asyncio.gather(
+                *(self.search(each, vector) for each in item.searches),
+                *(self.search_terms(each) for each in item.term_searches),
+            )
         )
         _, cypher = await timed(self.cypher(item.expansion))
         return {EMBED: embed, SEARCH: search, CYPHER: cypher, RAW: embed + search + cypher}, found
@@ -171,13 +192,13 @@ async def _prepare(
     # what an expansion needs travels in one map, `p`; the names are asked for by their owner
     (expansion,) = (each for each in seen.statements if "p" in each.parameters)
     (names,) = (each for each in seen.statements if "owner" in each.parameters)
-    return _Prepared(asked, tuple(seen.searches), expansion, names)
+    return _Prepared(asked, tuple(seen.searches), tuple(seen.term_searches), expansion, names)
 
 
 def _same(item: _Prepared, found: list[list[str]]) -> bool:
     return all(
         {hit.key for hit in search.hits} == set(keys)
-        for search, keys in zip(item.searches, found, strict=True)
+        for search, keys in zip((*item.searches, *item.term_searches), found, strict=True)
     )
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from types import TracebackType
 from typing import Any, Self, TypeVar, cast
@@ -12,10 +12,10 @@ from pymilvus import AsyncMilvusClient
 
 from ecphoria.engine import Engine
 from ecphoria.model import EmbeddingSpec, Vector
-from ecphoria.stores.milvus_collections import vector_field
+from ecphoria.stores.milvus_collections import LEXICAL_FIELD, TERMS_FIELD, vector_field
 from ecphoria.stores.milvus_filter import expression
 from ecphoria.stores.neo4j import Neo4jGraph
-from ecphoria.stores.ports import VectorFilter, VectorHit, VectorIndex
+from ecphoria.stores.ports import TermHit, VectorFilter, VectorHit, VectorIndex
 from ecphoria_schema.domain import Kind
 
 Result = TypeVar("Result")
@@ -41,17 +41,30 @@ class Search:
     hits: tuple[VectorHit, ...]
 
 
+@dataclass(frozen=True, slots=True)
+class TermSearch:
+    """A search of one kind by terms, and what it found."""
+
+    kind: Kind
+    terms: tuple[str, ...]
+    filter: VectorFilter
+    limit: int
+    hits: tuple[TermHit, ...]
+
+
 @dataclass(slots=True)
 class Seen:
     """What was sent since the last `clear`."""
 
     statements: list[Statement] = field(default_factory=list)
     searches: list[Search] = field(default_factory=list)
+    term_searches: list[TermSearch] = field(default_factory=list)
 
     def clear(self) -> None:
         """Forget it."""
         self.statements.clear()
         self.searches.clear()
+        self.term_searches.clear()
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,6 +128,14 @@ class _Index:
         self.seen.searches.append(Search(kind, vector, filter_, limit, hits))
         return hits
 
+    async def search_terms(
+        self, kind: Kind, terms: Sequence[str], filter_: VectorFilter, limit: int
+    ) -> tuple[TermHit, ...] | None:
+        hits = await self.inner.search_terms(kind, terms, filter_, limit)
+        if hits is not None:
+            self.seen.term_searches.append(TermSearch(kind, tuple(terms), filter_, limit, hits))
+        return hits
+
     def __getattr__(self, name: str) -> Any:  # noqa: ANN401 - all the other verbs
         return getattr(self.inner, name)
 
@@ -131,6 +152,23 @@ async def raw_search(
         limit=search.limit,
         output_fields=["key"],
         search_params={"metric_type": "COSINE", "params": {"ef": max(2 * search.limit, 64)}},
+        consistency_level=consistency,
+    )
+    return [hit["entity"]["key"] for hit in found[0]]
+
+
+async def raw_term_search(
+    milvus: AsyncMilvusClient, prefix: str, search: TermSearch, *, consistency: str
+) -> list[str]:
+    """Search one kind by terms as the engine does; return the graph keys found."""
+    found: Any = await milvus.search(
+        f"{prefix}_{search.kind}",
+        data=[" ".join(search.terms)],
+        anns_field=LEXICAL_FIELD,
+        filter=expression(search.filter),
+        limit=search.limit,
+        output_fields=["key", TERMS_FIELD],
+        search_params={"metric_type": "BM25"},
         consistency_level=consistency,
     )
     return [hit["entity"]["key"] for hit in found[0]]

@@ -626,6 +626,9 @@ class RecallRequest:
         entity_limit: How many entities at most.
         min_importance: Leave out memories below, 0..1.
         context_tokens: Budget of the context block.
+        time_zone: IANA name of the zone in which "yesterday" is read; that of the settings if None.
+        since: What happened from then on is asked for; as understood if neither it nor `until`.
+        until: What happened before then is asked for.
     """
 
     question: str
@@ -639,6 +642,9 @@ class RecallRequest:
     entity_limit: int = 50
     min_importance: float = 0.0
     context_tokens: int = 800
+    time_zone: str | None = None
+    since: datetime | None = None
+    until: datetime | None = None
 
 
 TimelinessLevel: TypeAlias = Literal["STABLE", "NORMAL", "HIGH_RISK", "EXPIRED"]

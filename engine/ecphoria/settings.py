@@ -4,25 +4,69 @@ from __future__ import annotations
 
 from pathlib import Path
 from typing import Literal, Self
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 import platformdirs
-from pydantic import BaseModel, ConfigDict, Field, SecretStr, ValidationError, model_validator
+from pydantic import (
+    BaseModel,
+    ConfigDict,
+    Field,
+    SecretStr,
+    ValidationError,
+    field_validator,
+    model_validator,
+)
 from pydantic_settings import BaseSettings, SettingsConfigDict, SettingsError
 
 from ecphoria.errors import ConfigurationInvalid
 
 
+def is_time_zone(name: object) -> bool:
+    """Whether this is the IANA name of a time zone, e.g. ``Asia/Shanghai``."""
+    if not isinstance(name, str) or not name:
+        return False
+    try:
+        ZoneInfo(name)
+    except (ZoneInfoNotFoundError, ValueError, OSError):
+        # no such file, a path out of the folder, or a folder
+        return False
+    return True
+
+
 class RankWeights(BaseModel):
-    """How the parts of a rank score weigh; rules weigh three times similarity (design §6)."""
+    """How what speaks for a memory weighs in the order (see `ecphoria.recall.features`).
+
+    The rules of the business (all but `similarity`, `words`, `recency`, `importance` and `heat`)
+    weigh three times similarity (design §6); fitted by ``python -m benchmarks.tune``.
+    """
 
     model_config = ConfigDict(frozen=True, allow_inf_nan=False)
 
-    rules: float = Field(default=3.0, ge=0)
-    similarity: float = Field(default=1.0, ge=0)
-    graph: float = Field(default=0.5, ge=0)
-    recency: float = Field(default=0.3, ge=0)
-    importance: float = Field(default=0.3, ge=0)
-    heat: float = Field(default=0.1, ge=0)
+    similarity: float = 4.6
+    words: float = 2.0
+    lexical: float = 3.0
+    topic: float = 3.5
+    attribute: float = 4.0
+    entity: float = 0.3
+    graph: float = 0.3
+    apart: float = -3.5
+    rule_asked: float = 1.4
+    over: float = 4.2
+    own_words: float = 4.6
+    other_language: float = -0.7
+    source: float = 2.7
+    recency: float = 1.3
+    importance: float = 0.1
+    heat: float = 0.1
+
+
+class SeedWeights(BaseModel):
+    """How the two searches for seeds weigh: by meaning, and by words."""
+
+    model_config = ConfigDict(frozen=True, allow_inf_nan=False)
+
+    similarity: float = Field(default=0.5, ge=0)
+    lexical: float = Field(default=1.0, ge=0)
 
 
 class Settings(BaseSettings):
@@ -146,6 +190,12 @@ class Settings(BaseSettings):
         default=20, ge=2, description="Turns after which a session's summary is made anew."
     )
 
+    time_zone: str = Field(
+        default="UTC",
+        description='IANA name of the time zone in which questions say "yesterday", '
+        "e.g. `Asia/Shanghai`; a question may name its own.",
+    )
+
     max_text_chars: int = Field(
         default=131_072, ge=1, description="Longest text of one memory, in characters."
     )
@@ -158,6 +208,10 @@ class Settings(BaseSettings):
     )
 
     seed_limit: int = Field(default=100, ge=1, le=1000, description="Seed memories a kind.")
+    seed: SeedWeights = Field(
+        default=SeedWeights(),
+        description="How the searches for seeds weigh, e.g. `ECPHORIA_SEED__LEXICAL=0.5`.",
+    )
     expand_seeds: int = Field(
         default=10, ge=1, le=100, description="Best seeds whose entities are expanded from."
     )
@@ -168,7 +222,10 @@ class Settings(BaseSettings):
         default=300, ge=1, description="Memories looked at about each entity reached."
     )
     relevance_gate: float = Field(
-        default=0.7, ge=0, le=1, description="Best relevance below this is a FALLBACK."
+        default=0.2,
+        ge=0,
+        le=1,
+        description="A FALLBACK when no memory answers with at least this probability.",
     )
     advisory_below: float = Field(
         default=0.6, ge=0, le=1, description="Overall confidence below this adds an advisory."
@@ -190,6 +247,14 @@ class Settings(BaseSettings):
         default="info", description="Least severe level that is logged."
     )
     log_json: bool = Field(default=False, description="Log JSON lines instead of text.")
+
+    @field_validator("time_zone")
+    @classmethod
+    def _zone_is_known(cls, name: str) -> str:
+        if not is_time_zone(name):
+            msg = f"{name:.60} is no IANA time zone, e.g. Asia/Shanghai"
+            raise ValueError(msg)
+        return name
 
     @model_validator(mode="after")
     def _stores_agree(self) -> Self:

@@ -137,6 +137,8 @@ class EntityType(Model):
 
     Attributes:
         pronouns: Words that mean the one of this type that was named last.
+        described_by: Properties that a question may describe instead of naming the thing: the
+            fault of the repair that is meant.
 
     """
 
@@ -145,6 +147,7 @@ class EntityType(Model):
     properties: dict[FieldName, Property]
     id_patterns: Annotated[tuple[IdPattern, ...], Field(strict=False)] = ()
     recognise: Annotated[tuple[FieldName, ...], Field(strict=False)] = ()
+    described_by: Annotated[tuple[FieldName, ...], Field(strict=False)] = ()
     pronouns: Vocabulary = Vocabulary()
 
 
@@ -205,7 +208,8 @@ class Topic(Model):
     """What a memory or a question is about.
 
     Attributes:
-        entities: Types that hold the answer in the graph.
+        entities: Types whose records are the answer: that there is one answers the question.
+        properties: Properties that are the answer, as ``Type.property``: the record alone is not.
         path: The expansion path to walk; the first path of the file without it.
 
     """
@@ -213,6 +217,10 @@ class Topic(Model):
     title: Title
     keywords: Vocabulary
     entities: Annotated[tuple[TypeName, ...], Field(strict=False)] = ()
+    properties: Annotated[
+        tuple[Annotated[str, Field(pattern=r"^[A-Z][A-Za-z0-9]*\.[a-z][a-z0-9_]*$")], ...],
+        Field(strict=False),
+    ] = ()
     path: FieldName | None = None
 
 
@@ -273,10 +281,16 @@ class Attribute(Model):
 
 
 class SourceType(Model):
-    """Where memories come from, and how far to trust it, 0..1."""
+    """Where memories come from, and how far to trust it, 0..1.
+
+    Attributes:
+        customer_says: It holds what the customer himself said.
+
+    """
 
     title: Title
     reliability: float = Field(ge=0, le=1)
+    customer_says: bool = False
 
 
 class Decay(Model):
@@ -368,6 +382,8 @@ class Cues(Model):
         hearsay: Somebody else said it.
         third_person: It is about somebody else.
         another: Another thing is meant than the one named last.
+        own: The things of whoever asks are spoken of.
+        own_words: What whoever asks has said is asked for.
 
     """
 
@@ -381,6 +397,8 @@ class Cues(Model):
     hearsay: Vocabulary = Vocabulary()
     third_person: Vocabulary = Vocabulary()
     another: Vocabulary = Vocabulary()
+    own: Vocabulary = Vocabulary()
+    own_words: Vocabulary = Vocabulary()
 
 
 class Domain(Model):
@@ -431,6 +449,16 @@ class Domain(Model):
             owned |= more
         return frozenset(owned)
 
+    @cached_property
+    def newest_by(self) -> dict[str, str]:
+        """Property that tells how new an owned entity is, by its type."""
+        return {
+            end: relation.newest_by
+            for relation in self.relations
+            if relation.owns and relation.newest_by
+            for end in relation.to
+        }
+
     def relation(self, type_: str, from_: str, to: str) -> Relation | None:
         """Return the relation of that type between the two types, if declared."""
         return next(
@@ -443,11 +471,15 @@ class Domain(Model):
         )
 
     def walk_for(self, topics: tuple[str, ...]) -> str:
-        """Return the path that the first topic with one of its own names, or the default."""
+        """Return the path of the first topic whose answer is in the graph, or the default."""
         for topic in topics:
             declared = self.topics.get(topic)
-            if declared is not None and declared.path is not None:
+            if declared is None:
+                continue
+            if declared.path is not None:
                 return declared.path
+            if declared.entities or declared.properties:
+                break
         return self.default_path
 
 
@@ -550,8 +582,21 @@ def _entity_faults(domain: Domain) -> list[_Fault]:
                 faults.append(
                     _Fault((*here, "recognise"), f"{name!r} is sensitive: it is stored encrypted")
                 )
+        faults.extend(_description_faults(label, entity))
     if domain.root not in domain.entities:
         faults.append(_Fault(("root",), f"unknown entity type {domain.root!r}"))
+    return faults
+
+
+def _description_faults(label: str, entity: EntityType) -> list[_Fault]:
+    here = ("entities", label, "described_by")
+    faults: list[_Fault] = []
+    for name in entity.described_by:
+        declared = entity.properties.get(name)
+        if declared is None:
+            faults.append(_Fault(here, f"{label} has no property {name!r}"))
+        elif declared.type != "string" or declared.privacy == "sensitive":
+            faults.append(_Fault(here, f"{name!r} must be a string that is not sensitive"))
     return faults
 
 
@@ -593,6 +638,10 @@ def _reference_faults(domain: Domain) -> list[_Fault]:
             for type_ in topic.entities
             if type_ not in domain.entities
         )
+        for place in topic.properties:
+            type_, _, held = place.partition(".")
+            if type_ not in domain.entities or held not in domain.entities[type_].properties:
+                faults.append(_Fault((*here, "properties"), f"unknown property {place!r}"))
         if topic.path is not None and topic.path not in domain.paths:
             faults.append(_Fault((*here, "path"), f"unknown path {topic.path!r}"))
     faults.extend(

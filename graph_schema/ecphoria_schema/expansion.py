@@ -26,6 +26,8 @@ _ENTITY = node_map("x", ENTITY_TIMES)
 _MAX_PARENTS = 2
 # So many of a user's entities may be meant by the name of a shared one.
 _MAX_HOLDERS = 20
+# So many of a user's own things of a type are looked at when none is named.
+_MAX_NEWEST = 30
 
 
 def _visible_entity(domain: Domain, variable: str) -> str:
@@ -61,13 +63,15 @@ def expansion_query(domain: Domain, path: str) -> str:
     was reached.
 
     Parameter: the map ``p`` of ``tenant, user, owner, t, history, statuses, privacy, seeds,
-    anchors, from_root, cap, scan`` and ``mentions_<Type>`` for every entity type. Columns: ``seeds,
-    others, entities, edges, named, hidden, full, sources``.
+    anchors, from_root, cap, scan``, ``mentions_<Type>`` for every entity type, and
+    ``newest_<Type>`` for every one with a time, to start at the newest of an owner's. Columns:
+    ``seeds, others, entities, edges, named, hidden, full, sources``.
     """
     walk = domain.walks[path]
     visible = _visible_entity(domain, "e")
     types = sorted(domain.entities)
     all_named = " + ".join(f"named_{label}" for label in types)
+    all_newest = " + ".join(["[]", *(f"newest_{label}" for label in sorted(domain.newest_by))])
     lines = [
         (
             "CALL () { UNWIND $p.seeds AS k MATCH (m:Memory {key: k}) "
@@ -82,18 +86,24 @@ def expansion_query(domain: Domain, path: str) -> str:
             f"RETURN collect(DISTINCT e) AS named_{label} }}"
             for label in types
         ),
+        *(
+            f"CALL () {{ UNWIND $p.newest_{label} AS k MATCH (e:{label} {{owner_key: k}}) WITH e "
+            f"ORDER BY e.{by} IS NULL, e.{by} DESC, e.key LIMIT {_MAX_NEWEST} "
+            f"RETURN collect(e) AS newest_{label} }}"
+            for label, by in sorted(domain.newest_by.items())
+        ),
         f"CALL () {{ MATCH (u:{walk.root} {{key: $p.owner}}) RETURN collect(u) AS root }}",
         (
             "CALL () { MATCH (s:Source) WHERE s.tenant = $p.tenant "
             "RETURN collect(properties(s)) AS sources }"
         ),
-        f"WITH seeds, about, root, sources, {all_named} AS found",
+        f"WITH seeds, about, root, sources, {all_newest} AS newest, {all_named} AS found",
         (
-            "WITH seeds, about, root, sources, "
+            "WITH seeds, about, root, sources, newest, "
             f"[e IN found WHERE {visible}] AS named, "
             f"size([e IN found WHERE NOT {visible}]) AS hidden"
         ),
-        "WITH seeds, root, sources, named, hidden, about + named AS anchors",
+        "WITH seeds, root, sources, named, hidden, about + named + newest AS anchors",
     ]
     # first visits only: a second visit of a type is reached by walking, never started from
     at = {

@@ -61,6 +61,19 @@ class RecallData:
     min_importance: float = strawberry.field(
         default=_DEFAULTS.min_importance, description="Leave out memories below, 0 to 1."
     )
+    time_zone: str | None = strawberry.field(
+        default=None,
+        description='IANA name of the time zone in which the question says "yesterday", e.g. '
+        "`Asia/Shanghai`; that of the settings when not given.",
+    )
+    since: datetime | None = strawberry.field(
+        default=None,
+        description="What happened from then on is asked for; as understood from the question "
+        "when neither this nor `until` is given.",
+    )
+    until: datetime | None = strawberry.field(
+        default=None, description="What happened before then is asked for."
+    )
 
     def request(self) -> RecallRequest:
         """Return it as the engine takes it."""
@@ -75,6 +88,9 @@ class RecallData:
             limit=self.limit,
             entity_limit=self.entity_limit,
             min_importance=self.min_importance,
+            time_zone=self.time_zone,
+            since=self.since,
+            until=self.until,
         )
 
 

@@ -100,6 +100,10 @@ REFUSED = {
         ["recall", "hi", "-t", "t", "-u", "u", "--as-of", "2025-01-01"], {}, "INVALID_TIME"),
     "known-at is no time": (
         ["recall", "hi", "-t", "t", "-u", "u", "--known-at", "yesterday"], {}, "INVALID_TIME"),
+    "time zone is unknown": (
+        ["recall", "hi", "-t", "t", "-u", "u", "--time-zone", "Beijing"], {}, "INVALID_INPUT"),
+    "until is no time": (
+        ["recall", "hi", "-t", "t", "-u", "u", "--until", "yesterday"], {}, "INVALID_TIME"),
     "valid-from has no zone": (
         ["memory", "supersede", "m", "text", "-t", "t", "-u", "u", "-r", "why",
          "--valid-from", "2025-01-01"], {}, "INVALID_TIME"),

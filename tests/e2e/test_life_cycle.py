@@ -193,7 +193,7 @@ class _Watched:
         return getattr(self._inner, name)
 
 
-READS = {"names", "expand", "search", "memories", "links", "sources"}
+READS = {"names", "expand", "search", "search_terms", "memories", "links", "sources"}
 
 
 async def test_to_ask_writes_nothing(shop, admin, clock):

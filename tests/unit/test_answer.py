@@ -82,17 +82,17 @@ def answered(ranked, near=None, expansion=EMPTY, asked=None):
 
 @pytest.mark.parametrize(
     ("relevance", "action"),
-    [(0.0, Action.FALLBACK), (0.6999, Action.FALLBACK), (0.7, Action.ANSWER), (1, Action.ANSWER)],
+    [(0.0, Action.FALLBACK), (0.1999, Action.FALLBACK), (0.2, Action.ANSWER), (1, Action.ANSWER)],
 )
 def test_the_gate_is_on_the_best_relevance(relevance, action):
-    ranked = [candidate(memory("low"), 0.1), candidate(memory("best"), relevance)]
+    ranked = [candidate(memory("low"), 0.0), candidate(memory("best"), relevance)]
     result = answered(ranked)
     assert result.action is action
     assert bool(result.memories) is (action is Action.ANSWER)
 
 
 def test_a_fallback_holds_everything_back_and_says_so():
-    result = answered([candidate(memory(), 0.5)])
+    result = answered([candidate(memory(), 0.1)])
     assert (result.memories, result.entities, result.relations) == ((), (), ())
     assert (result.context, result.confidence) == ("", None)
     assert "Do not guess" in result.advisory
@@ -108,6 +108,15 @@ def test_a_skip_warns_of_nothing():
 def test_a_fallback_speaks_the_questions_language():
     chinese = question(wanted=understanding(language="zh"))
     assert "请" in no_answer(Action.FALLBACK, chinese).advisory
+
+
+def test_a_rule_for_everybody_does_not_tell_what_is_ones_own():
+    rule = candidate(memory("rule", kind="procedural", user_id=None))
+    own = question(wanted=understanding(speaks_of_own=True))
+    assert answered([rule], asked=own).action is Action.FALLBACK
+    asked_for = question(wanted=understanding(speaks_of_own=True, wants_procedure=True))
+    assert answered([rule], asked=asked_for).action is Action.ANSWER
+    assert answered([rule]).action is Action.ANSWER
 
 
 # --- the graph alone -----------------------------------------------------------------------

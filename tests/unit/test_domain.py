@@ -554,7 +554,10 @@ def test_the_path_of_a_question_is_its_first_topic_s() -> None:
     assert clinic.walk_for(("weather", "referral")) == "referrals"
     shop = shipped_domain()
     assert shop.walk_for(("warranty",)) == shop.default_path == "after_sales"
-    assert shop.walk_for(("warranty", "refund")) == "payments"
+    assert shop.walk_for(("warranty", "refund")) == "after_sales"
+    assert shop.walk_for(("refund", "warranty")) == "payments"
+    # where a gift goes is in no record: the next topic leads
+    assert shop.walk_for(("gift", "refund")) == "payments"
 
 
 def test_relations_are_found_by_their_ends() -> None:

@@ -21,7 +21,8 @@ CAPS = {"cap", "scan"}
 def test_every_parameter_is_used_and_no_other(domain, path):
     text = expansion_query(domain, path)
     mentions = {f"mentions_{label}" for label in domain.entities}
-    assert set(re.findall(r"\$p\.(\w+)", text)) == VALUES | CAPS | mentions
+    newest = {f"newest_{label}" for label in domain.newest_by}
+    assert set(re.findall(r"\$p\.(\w+)", text)) == VALUES | CAPS | mentions | newest
     assert set(re.findall(r"\$\w+", text)) == {"$p"}
 
 

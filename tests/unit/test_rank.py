@@ -7,8 +7,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from builders import AFTER_SALES, NOW, SPEC, day, edge, entity, key, memory, ref, understanding
+from ecphoria.model import SourceInfo, Status
+from ecphoria.recall.features import Features
 from ecphoria.recall.neighbourhood import Neighbourhood
-from ecphoria.recall.rank import Candidate, candidates, diversified, recency, scaled
+from ecphoria.recall.rank import Asked, Candidate, candidates, diversified, recency, scaled
+from ecphoria.recall.seed import Seed
 from ecphoria.settings import RankWeights
 
 THINGS = [("User", "u-1"), ("Order", "o-1"), ("Device", "d-1"), ("Order", "o-2")]
@@ -29,17 +32,20 @@ def near(*mentioned, lost=False):
     )
 
 
-def ranked(memories, similarities=None, wanted=None, around=None, weights=None):
-    return candidates(
-        memories,
-        similarities or {},
+def ranked(
+    memories, similarities=None, wanted=None, around=None, weights=None, question="warranty?"
+):
+    asked = Asked(
+        question,
         wanted or understanding(topics=("warranty",)),
         around or near(),
-        domain=AFTER_SALES,
-        spec=SPEC,
-        weights=weights or RankWeights(),
-        as_of=NOW,
+        {"crm": SourceInfo("crm", "CRM", 0.95), "ugc": SourceInfo("ugc", "review", 0.4)},
+        AFTER_SALES,
+        SPEC,
+        NOW,
     )
+    seeds = {key_: Seed(key_, cosine, None, 0.0) for key_, cosine in (similarities or {}).items()}
+    return candidates(memories, seeds, asked, weights or RankWeights())
 
 
 def one(similarity=None, wanted=None, around=None, **more):
@@ -102,11 +108,32 @@ def test_ties_go_by_time_then_id():
     assert order == ["c", "a", "b"]
 
 
-def test_a_rule_weighs_more_than_similarity():
-    right_topic = memory("right", topic="warranty")
-    similar = memory("similar", topic="refund")
-    found = ranked([right_topic, similar], {right_topic.key: 0.3, similar.key: 0.8})
-    assert found[0].memory.id == "right"
+def test_rules_together_weigh_at_least_three_times_similarity():
+    weights = RankWeights()
+    rules = {"topic", "entity", "graph", "rule_asked", "over", "own_words", "source"}
+    total = sum(getattr(weights, name) for name in rules)
+    assert total >= 3 * weights.similarity
+
+
+def test_a_review_ranks_below_the_shops_own_record():
+    record, review = memory("record", source_id="crm"), memory("review", source_id="ugc")
+    found = ranked([review, record], {record.key: 0.5, review.key: 0.55})
+    assert [item.memory.id for item in found] == ["record", "review"]
+
+
+def test_what_the_customer_said_ranks_above_when_that_is_asked():
+    said = memory("said", source_id="dialogue")
+    record = memory("record", source_id="crm")
+    wanted = understanding(topics=("warranty",), wants_own_words=True)
+    assert ranked([record, said], wanted=wanted)[0].memory.id == "said"
+
+
+def test_what_used_to_be_ranks_above_when_that_is_asked():
+    old = memory("old", status=Status.SUPERSEDED, valid_until=day(-5), occurred_at=day(-50))
+    new = memory("new")
+    wanted = understanding(topics=("warranty",), wants_history=True)
+    assert ranked([new, old], wanted=wanted)[0].memory.id == "old"
+    assert ranked([new, old])[0].memory.id == "new"
 
 
 def test_the_first_topic_of_a_question_counts_most():
@@ -128,24 +155,27 @@ def test_the_nearer_to_what_is_named_the_better():
     scores = [item.score for item in (itself, above, unlinked, other)]
     assert scores == sorted(set(scores), reverse=True)
     relevances = [item.relevance for item in (itself, above, unlinked, other)]
-    assert relevances == sorted(set(relevances), reverse=True)
+    assert relevances == sorted(relevances, reverse=True)
+    assert relevances[-1] < relevances[0] / 2
     assert "about User u-1 -PLACED-> Order o-1 -CONTAINS-> Device d-1" in itself.because
 
 
 def test_an_id_that_leads_to_nothing_lowers_everything():
-    assert one(0.8, around=near(lost=True)).relevance == pytest.approx(
-        0.4 * one(0.8, around=near()).relevance
-    )
+    lost, found = one(0.8, around=near(lost=True)), one(0.8, around=near())
+    assert lost.relevance < found.relevance / 2
+    assert lost.score < found.score / 2
 
 
 def test_how_to_questions_prefer_procedures():
     wanted = understanding(wants_procedure=True)
-    assert one(0.4, wanted, kind="procedural").relevance > one(0.4, wanted).relevance
+    assert one(0.4, wanted, kind="procedural").score > one(0.4, wanted).score
 
 
 def test_because_says_what_spoke_for_it():
-    assert one(0.5).because == ("similar to the question (0.50)", "same topic (warranty)")
-    assert one(topic="refund").because == ()
+    found = one(0.5, text="The warranty ends in May.")
+    assert found.because[0] == "similar to the question (0.50)"
+    assert found.because[-1] == "same topic (warranty)"
+    assert one(topic="refund", text="Paid back in May.").because == ()
 
 
 def test_newer_more_important_and_more_used_is_better():
@@ -167,8 +197,36 @@ def test_many_uses_long_ago_count_less_than_few_of_late():
 
 
 def test_weights_of_nothing_but_zero_divide_by_nothing():
-    zero = RankWeights(rules=0, similarity=0, graph=0, recency=0, importance=0, heat=0)
+    zero = RankWeights(**dict.fromkeys(RankWeights.model_fields, 0.0))
     assert ranked([memory()], weights=zero)[0].score == 0
+
+
+def rule(id_, text, *, lang="en", topic="warranty", similar=0.5):
+    return Candidate(
+        memory(id_, text, user_id=None, kind="procedural", lang=lang, topic=topic),
+        0.9,
+        0.1,
+        0.5,
+        (),
+        Features(similarity=similar, rule=1.0, other_language=float(lang != "en")),
+    )
+
+
+def test_a_rule_has_a_place_near_the_top_when_one_is_asked_for():
+    facts = [candidate(number, f"fact number {number}") for number in range(9)]
+    rules = [rule("near", "Returns within 15 days.", similar=0.7), rule("far", "Wash it.")]
+    shown = [item.memory.id for item in diversified([*facts, *rules], 5, wants_rule=True)]
+    assert shown == ["m-0", "near", "m-1", "far", "m-2"]
+    unasked = [item.memory.id for item in diversified([*facts, *rules], 5)]
+    assert unasked == ["m-0", "m-1", "m-2", "near", "m-3"]
+    assert diversified([*facts, rule("far", "Wash it.", similar=0.1)], 5) == tuple(facts[:5])
+
+
+def test_of_a_rule_in_two_languages_the_one_of_the_question_is_shown():
+    pair = [rule("zh", "15天内可以退货。", lang="zh"), rule("en", "Returns within 15 days.")]
+    assert [item.memory.id for item in diversified(pair, 5)] == ["en"]
+    other = rule("zh", "30天内可以退货。", lang="zh")
+    assert len(diversified([other, pair[1]], 5)) == 2
 
 
 # --- diversity -----------------------------------------------------------------------------
@@ -176,7 +234,7 @@ def test_weights_of_nothing_but_zero_divide_by_nothing():
 
 def candidate(number, text, **more):
     found = memory(f"m-{number}", text, **more)
-    return Candidate(found, 0.9, 1 - number / 100, 0.5, ())
+    return Candidate(found, 0.9, 1 - number / 100, 0.5, (), Features())
 
 
 def kept(*texts, limit=10):

@@ -33,6 +33,25 @@ BAD = [
     ({"context_tokens": 100_001}, InvalidInput, ("context_tokens",)),
     ({"min_importance": 1.1}, InvalidInput, ("min_importance",)),
     ({"min_importance": float("nan")}, InvalidInput, ("min_importance",)),
+    ({"time_zone": "Beijing"}, InvalidInput, ("time_zone",)),
+    ({"time_zone": ""}, InvalidInput, ("time_zone",)),
+    ({"time_zone": "../UTC"}, InvalidInput, ("time_zone",)),
+    ({"time_zone": "Asia"}, InvalidInput, ("time_zone",)),
+    ({"time_zone": "UTC\0"}, InvalidInput, ("time_zone",)),
+    ({"time_zone": "x" * 10_000}, InvalidInput, ("time_zone",)),
+    ({"time_zone": 8}, InvalidInput, ("time_zone",)),
+    ({"since": datetime(2026, 1, 1)}, InvalidTime, ("since",)),  # noqa: DTZ001
+    ({"until": "soon"}, InvalidTime, ("until",)),
+    (
+        {"since": "2026-01-01T00:00:00Z", "until": "2026-01-01T08:00:00+08:00"},
+        InvalidTime,
+        ("until",),
+    ),
+    (
+        {"since": "2026-01-02T00:00:00Z", "until": "2026-01-01T00:00:00Z"},
+        InvalidTime,
+        ("until",),
+    ),
 ]
 
 
@@ -49,3 +68,20 @@ def test_a_good_request_is_cleaned():
     assert checked.question == "why ?"
     assert checked.as_of == datetime(2026, 1, 1, tzinfo=UTC)
     assert (checked.topics, checked.limit, checked.kinds) == (("refund",), 100, None)
+
+
+def test_the_time_zone_is_that_of_the_settings_unless_one_is_named():
+    settings = SETTINGS.model_copy(update={"time_zone": "Asia/Shanghai"})
+    assert checked_request(request("why?"), settings, AFTER_SALES).time_zone == "Asia/Shanghai"
+    named = checked_request(request("why?", time_zone="Europe/Paris"), settings, AFTER_SALES)
+    assert named.time_zone == "Europe/Paris"
+
+
+def test_since_and_until_are_read_into_utc():
+    checked = checked_request(
+        request("why?", since="2026-01-01T08:00:00+08:00", until="2026-01-01T00:00:01Z"),
+        SETTINGS,
+        AFTER_SALES,
+    )
+    assert checked.since == datetime(2026, 1, 1, tzinfo=UTC)
+    assert checked.until == datetime(2026, 1, 1, 0, 0, 1, tzinfo=UTC)

@@ -21,8 +21,7 @@ def _clean(monkeypatch, tmp_path):
 def test_defaults_are_the_embedded_stores():
     settings = load_settings()
     assert settings.embedded
-    assert (settings.domain, settings.relevance_gate) == ("after_sales", 0.7)
-    assert settings.rank.rules == 3 * settings.rank.similarity
+    assert (settings.domain, settings.relevance_gate) == ("after_sales", 0.2)
 
 
 def test_both_stores_are_servers():
@@ -56,8 +55,10 @@ def test_one_store_alone_names_the_other(given, missing):
         ("ECPHORIA_MAX_BATCH", "0"),
         ("ECPHORIA_LOG_LEVEL", "loud"),
         ("ECPHORIA_LOG_JSON", "perhaps"),
-        ("ECPHORIA_RANK__RULES", "-1"),
-        ("ECPHORIA_RANK__RULES", "inf"),
+        ("ECPHORIA_TIME_ZONE", "Beijing"),
+        ("ECPHORIA_TIME_ZONE", "../UTC"),
+        ("ECPHORIA_RANK__WORDS", "many"),
+        ("ECPHORIA_RANK__WORDS", "inf"),
         ("ECPHORIA_RANK__HEAT", "nan"),
     ],
 )

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from builders import AFTER_SALES, AFTER_SALES_WORDS, CLINIC, CLINIC_WORDS, ref, request
+from builders import AFTER_SALES, AFTER_SALES_WORDS, CLINIC, CLINIC_WORDS, NOW, day, ref, request
+from ecphoria.language.time_words import TimeWindow
 from ecphoria.model import NamedEntity
 from ecphoria.recall.understand import Named, lost_ids, named_entities, understand
 
@@ -16,7 +17,7 @@ NAMES = (
 
 
 def wanted(question, **more):
-    return understand(request(question, **more), AFTER_SALES, AFTER_SALES_WORDS)
+    return understand(request(question, **more), AFTER_SALES, AFTER_SALES_WORDS, NOW)
 
 
 def named(question):
@@ -54,9 +55,64 @@ def test_smalltalk_history_and_procedure():
 
 
 def test_the_second_domain():
-    found = understand(request("转诊给哪位专科医生"), CLINIC, CLINIC_WORDS)
+    found = understand(request("转诊给哪位专科医生"), CLINIC, CLINIC_WORDS, NOW)
     assert (found.topics, found.path) == (("referral",), "referrals")
     assert found.answer_types == ("Doctor",)
+
+
+@pytest.mark.parametrize("question", ["what did I say yesterday", "我昨天说了什么"])
+def test_times_are_read_in_the_time_zone_at_the_questions_own_time(question):
+    (window,) = wanted(question, time_zone="Asia/Shanghai").windows
+    # `NOW` is 20:00 there
+    assert window.start == day(-2).replace(hour=16)
+    assert window.end == day(-1).replace(hour=16)
+    (window,) = wanted(question).windows
+    assert window.start == day(-1).replace(hour=0)
+
+
+@pytest.mark.parametrize("question", ["what did I say yesterday", "我昨天说了什么"])
+def test_a_window_of_the_callers_wins(question):
+    found = wanted(question, since=day(-9))
+    assert found.windows == (TimeWindow(day(-9), None),)
+    assert wanted(question, since=day(-9), until=day(-5)).windows == (TimeWindow(day(-9), day(-5)),)
+
+
+@pytest.mark.parametrize(
+    ("question", "order", "before", "after", "history"),
+    [
+        ("my last repair", "latest", False, False, False),
+        ("第一次维修", "first", False, False, False),
+        ("what was wrong before the repair", None, True, False, False),
+        ("维修以前有什么故障", None, True, False, False),
+        ("is it covered after the repair", None, False, True, False),
+        ("修好后还保修吗", None, False, True, False),
+        ("my address before I moved", None, True, False, True),
+        ("搬家之前的地址", None, True, False, True),
+        ("the number before the present one", None, False, False, True),
+        ("上一个地址", None, False, False, True),
+        ("三天以前买的", None, False, False, False),
+    ],
+)
+def test_events_and_order(question, order, before, after, history):
+    found = wanted(question)
+    assert (found.order, found.before_event, found.after_event) == (order, before, after)
+    assert found.wants_history is history
+
+
+@pytest.mark.parametrize("question", ["my iphone broke", "the toaster and the iphone 15"])
+def test_a_part_of_a_name_is_told_from_a_whole_one(question):
+    names = (
+        NamedEntity("iPhone 15", "name", (ref("Device", "d-1"),)),
+        NamedEntity("Acme iPhone", "name", (ref("Device", "d-2"),)),
+        NamedEntity("Rotary Toaster", "name", (ref("Device", "d-3"),)),
+    )
+    found = named_entities(question, wanted(question), names, AFTER_SALES, AFTER_SALES_WORDS)
+    assert found.partial == ({ref("Device", "d-2")} if "my" in question else {ref("Device", "d-3")})
+    assert set(found.partial) < {*found.refs, None}
+    whole = named_entities(
+        question, wanted(question), names, AFTER_SALES, AFTER_SALES_WORDS, near=False
+    )
+    assert whole.partial == frozenset()
 
 
 def test_ids_and_names_are_named_and_the_root_is_not_a_ref():

@@ -228,6 +228,7 @@ async def _stores(
         yield await _pending(graph)
     if index_found.status is Status.OK and embedder is not None:
         yield await _model_lock(index, embedder)
+        yield await _lexical(index)
     yield await _sessions(settings)
 
 
@@ -300,3 +301,20 @@ async def _model_lock(index: VectorIndex, embedder: Embedder) -> Finding:
         return Finding(name, Status.OK, "no collection yet: the first command that writes makes it")
     rows = sum(info.rows for info in kinds.values())
     return Finding(name, Status.OK, f"{len(kinds)} collections, {rows:,} rows, for this model")
+
+
+async def _lexical(index: VectorIndex) -> Finding:
+    name = "lexical search"
+    try:
+        kinds = await index.info()
+        generations = await index.generations() if kinds else ()
+    except EcphoriaError as error:
+        return _failed(name, error)
+    lacking = sorted(kind for kind, info in kinds.items() if not info.lexical)
+    if not lacking:
+        return Finding(name, Status.OK, "memories are also found by their words")
+    if any(item.outdated and item.serving for item in generations):
+        detail = f"the index was made without it ({', '.join(lacking)})"
+        return Finding(name, Status.WARN, detail, "Run `ecphoria reembed`.")
+    detail = "this vector store has none: memories are found by meaning alone"
+    return Finding(name, Status.WARN, detail, "Milvus 2.5 and later have it.")

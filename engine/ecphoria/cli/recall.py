@@ -31,7 +31,7 @@ def register(app: typer.Typer) -> None:
 
 
 @with_settings()
-def recall(  # noqa: PLR0913 - an option each
+def recall(  # noqa: PLR0913, PLR0917 - an option each
     settings: Settings,
     question: Annotated[str, typer.Argument(help="What to ask, in Chinese or English.")],
     tenant: Tenant,
@@ -42,6 +42,19 @@ def recall(  # noqa: PLR0913 - an option each
     known_at: Annotated[
         str | None,
         typer.Option(help="Answer from what was known at this time, as it stood then."),
+    ] = None,
+    time_zone: Annotated[
+        str | None,
+        typer.Option(
+            help='Time zone in which the question says "yesterday", e.g. Asia/Shanghai.',
+            show_default="that of the settings",
+        ),
+    ] = None,
+    since: Annotated[
+        str | None, typer.Option(help="Ask for what happened from this time on.")
+    ] = None,
+    until: Annotated[
+        str | None, typer.Option(help="Ask for what happened before this time.")
     ] = None,
     session: Annotated[
         str | None,
@@ -61,6 +74,9 @@ def recall(  # noqa: PLR0913 - an option each
         as_of=None if as_of is None else parse_time(as_of, "--as-of"),
         known_at=None if known_at is None else parse_time(known_at, "--known-at"),
         session_id=session,
+        time_zone=time_zone,
+        since=None if since is None else parse_time(since, "--since"),
+        until=None if until is None else parse_time(until, "--until"),
     )
     answer = answer_of(asyncio.run(_ask(settings, scope, request)))
     if as_json:

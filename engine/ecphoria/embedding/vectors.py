@@ -81,3 +81,8 @@ def _invalid(row: int, fault: str, indexes: Sequence[int] | None) -> InvalidVect
     index = row if indexes is None else indexes[row]
     msg = f"the embedding model's vector of text {index} {fault}"
     return InvalidVector(msg, path=(index,))
+
+
+def best_cosines(asked: Sequence[ArrayLike], vectors: Sequence[ArrayLike]) -> list[float]:
+    """Return, for each vector, the cosine to the nearest of those asked for; all of unit length."""
+    return [float(best) for best in (np.asarray(vectors) @ np.asarray(asked).T).max(axis=1)]

@@ -57,9 +57,9 @@ class Compact:
         self.text = "".join(char for char, _ in kept)
         self._origin = [index for _, index in kept]
 
-    def find(self, name: str) -> list[tuple[int, int]]:
+    def find(self, name: str | Compact) -> list[tuple[int, int]]:
         """Return where a name stands, as spans of `text`."""
-        name_ = Compact(name)
+        name_ = Compact(name) if isinstance(name, str) else name
         wanted = name_.text
         spans: list[tuple[int, int]] = []
         if not wanted:
@@ -67,10 +67,14 @@ class Compact:
         start = self.text.find(wanted)
         while start != -1:
             end = start + len(wanted)
-            if self._is_whole(start, end) and not self._glues_digits(start, name_):
+            if self.is_whole(start, end) and not self._glues_digits(start, name_):
                 spans.append((start, end))
             start = self.text.find(wanted, start + 1)
         return spans
+
+    def place(self, start: int, end: int) -> tuple[int, int]:
+        """Return where a span of `text` stands in the folded text."""
+        return self._origin[start], self._origin[end - 1] + 1
 
     def _glues_digits(self, start: int, name: Compact) -> bool:
         # "iPhone 1 5" is not the iPhone 15
@@ -85,7 +89,8 @@ class Compact:
     def _together(self, place: int) -> bool:
         return self._origin[place + 1] == self._origin[place] + 1
 
-    def _is_whole(self, start: int, end: int) -> bool:
+    def is_whole(self, start: int, end: int) -> bool:
+        """Whether a span of `text` neither starts nor ends within a word."""
         return not (self._joined(start - 1, start) or self._joined(end - 1, end))
 
     def _joined(self, left: int, right: int) -> bool:

@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Final, Literal, TypeAlias
 
-from ecphoria.language.folding import Compact
+from ecphoria.language.event_words import event_words
+from ecphoria.language.folding import Compact, is_han
+from ecphoria.language.short_names import in_number, short_names
+from ecphoria.language.terms import terms
+from ecphoria.language.time_words import time_words
+from ecphoria.language.typos import typo_spans
 from ecphoria.language.words import Met, WordIndex, flattened
 from ecphoria.model import EntityRef, NamedEntity, Urgency
 from ecphoria_schema.domain import Domain, IntentRule, TopicRule
@@ -37,11 +42,19 @@ class IdMention:
 
 @dataclass(frozen=True, slots=True)
 class NameMention:
-    """A name in a text, and the entities it may mean."""
+    """A name in a text, and the entities it may mean.
+
+    Attributes:
+        text: The name as it is recorded.
+        partial: Only a part of it was said; others may be meant as well.
+        said: What stands in the text, folded.
+    """
 
     text: str
     property: str
     refs: tuple[EntityRef, ...]
+    partial: bool = False
+    said: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,6 +84,20 @@ def _cues(fact: FactRule) -> tuple[tuple[FactPart, Cue], ...]:
 _Use: TypeAlias = tuple[str, ...]
 _Span: TypeAlias = tuple[int, int]
 _RULE_PARTS: Final = ("any", "also", "none")
+
+# Names that are as good as ids: one letter makes another one.
+_EXACT_PROPERTIES: Final = frozenset({"serial", "model"})
+_DIGIT = re.compile(r"\d")
+# A short name with more letters may have a typo, too.
+_MIN_SHORT_LETTERS = 6
+# Beside these a short name is no thing: "by phone", "phone call", "please phone me", 手机壳.
+_NO_THING_AFTER = re.compile(
+    r" ?(?:numbers?|no\.|calls?|lines?|bills?|plans?|contracts?|cases?|covers?|conversations?"
+    r"|support|me|you|him|her|us|them|out|tv)(?![a-z0-9])| ?(?:号|壳|套|膜|支架|卡|店|费)"
+)
+_NO_THING_BEFORE = re.compile(
+    r"(?<![a-z])(?:by|via|over the|on the|to|please|will|can|cannot|can't|don't|i|we|they|you) $"
+)
 
 
 class Lexicon:
@@ -105,6 +132,14 @@ class Lexicon:
             for label, entity in domain.entities.items()
             for item in entity.id_patterns
         ]
+        self._titles = {
+            # Chinese puts other words between: 订单现在是什么状态
+            name: [
+                frozenset(term for term in terms(title) if not (is_han(term) and len(term) > 1))
+                for title in (declared.title.en, declared.title.zh)
+            ]
+            for name, declared in domain.attributes.items()
+        }
         self._lately_met = lru_cache(maxsize=_KEPT_TEXTS)(self._words.find)
 
     def _met(self, text: str) -> Met[_Use]:
@@ -220,6 +255,15 @@ class Lexicon:
                     return value
         return None
 
+    def attributes_named(self, text: str) -> tuple[str, ...]:
+        """Return the attributes whose title's words all stand in a text."""
+        held = frozenset(terms(text))
+        return tuple(
+            name
+            for name, titles in self._titles.items()
+            if any(title and title <= held for title in titles)
+        )
+
     def pronouns(self, text: str) -> tuple[str, ...]:
         """Return the entity types of which a text means the one named last, e.g. by "it"."""
         met = self._met(text)
@@ -243,8 +287,17 @@ class Lexicon:
         return [span for spans in found.values() for span in spans]
 
     def wants_history(self, text: str) -> bool:
-        """Whether a question asks for what used to be."""
-        return ("cue", "history") in self._met(text)
+        """Whether a question asks for what used to be.
+
+        "Before the repair" does not; "before I moved" does, since the address is another one now.
+        A word within one for a time (三天以前) does not, either.
+        """
+        if not self._domain.cues.history.all:
+            return False
+        spans = _spans(("cue", "history"), self._met(text))
+        events = event_words(text)
+        times = [(word.start, word.end) for word in time_words(flattened(text))]
+        return events.before_change or bool(spans - _inside(spans, (*events.before_at, *times)))
 
     def wants_procedure(self, text: str) -> bool:
         """Whether a question asks how something is done or what the rule is."""
@@ -262,22 +315,215 @@ class Lexicon:
                     refs[EntityRef(label, form.format(*groups))] = None
         return tuple(IdMention(item, tuple(refs)) for item, refs in found.items())
 
-    def name_mentions(self, text: str, names: Sequence[NamedEntity]) -> tuple[NameMention, ...]:
-        """Return which of the names stand in a text; a longer name hides a shorter one in it."""
-        compact = Compact(text)
-        spans: list[tuple[int, int, NamedEntity]] = [
-            (start, end, name)
+    def name_mentions(
+        self, text: str, names: Sequence[NamedEntity], *, near: bool = False
+    ) -> tuple[NameMention, ...]:
+        """Return which of the names stand in a text; a longer name hides a shorter one in it.
+
+        A name within a longer word of a topic (手机 in 手机号) is not met.
+
+        Args:
+            text: Where to look.
+            names: What to look for.
+            near: Also find names in the other number ("watches"), with one typo, and said more
+                shortly ("keyboard"); never serial numbers and models. A typo that makes two names
+                equally near is none.
+        """
+        flat = flattened(text)
+        compact, met = Compact(flat), self._met(text)
+        found = [
+            _Found(start, end, name, wanted)
             for name in names
             if len(wanted := _compact(name.name)) >= _MIN_NAME_CHARS and wanted in compact.text
             for start, end in compact.find(name.name)
         ]
-        kept: dict[tuple[str, str], dict[EntityRef, None]] = {}
-        hidden = _within_others({(start, end) for start, end, _ in spans})
-        for start, end, name in spans:
-            if (start, end) not in hidden:
-                refs = kept.setdefault((name.name, name.property), {})
-                refs.update(dict.fromkeys(name.refs))
-        return tuple(NameMention(text_, prop, tuple(refs)) for (text_, prop), refs in kept.items())
+        if near:
+            words = frozenset(span for uses in met.values() for at in uses.values() for span in at)
+            found = _with_near(found, list(filter(self._may_be_near, names)), compact, flat, words)
+        topics = {span for use in met if use[0] == "topic" for span in _spans(use, met)}
+        found = [
+            item
+            for item in found
+            if item.partial or not _within_longer(compact.place(*item.span), topics)
+        ]
+        hidden = _within_others({item.span for item in found})
+        kept: dict[tuple[str, str], NameMention] = {}
+        for item in found:
+            if item.span not in hidden:
+                name = item.name
+                first, last = compact.place(*item.span)
+                mention = NameMention(
+                    name.name, name.property, name.refs, item.partial, flat[first:last]
+                )
+                before = kept.get((name.name, name.property), mention)
+                kept[name.name, name.property] = replace(
+                    before,
+                    refs=tuple(dict.fromkeys((*before.refs, *name.refs))),
+                    partial=before.partial and item.partial,
+                )
+        return tuple(kept.values())
+
+    def _may_be_near(self, name: NamedEntity) -> bool:
+        return name.property not in _EXACT_PROPERTIES and not all(
+            ref.type == self._domain.root for ref in name.refs
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class _Found:
+    """Where a name stands in a compact text."""
+
+    start: int
+    end: int
+    name: NamedEntity
+    form: str
+    partial: bool = False
+
+    @property
+    def span(self) -> _Span:
+        return self.start, self.end
+
+    def overlaps(self, other: _Found) -> bool:
+        return self.start < other.end and other.start < self.end
+
+    def is_longer(self, other: _Found) -> bool:
+        return (
+            self.start <= other.start
+            and other.end <= self.end
+            and self.end - self.start > other.end - other.start
+        )
+
+
+def _with_near(
+    exact: Sequence[_Found],
+    names: Sequence[NamedEntity],
+    text: Compact,
+    flat: str,
+    words: frozenset[_Span],
+) -> list[_Found]:
+    """Return the names found with those that are nearly said.
+
+    Args:
+        exact: Names found as they are.
+        names: Those that may be nearly said.
+        text: Where to look.
+        flat: The same, flattened.
+        words: Where in it the domain's words stand.
+    """
+    number, shorter, typable = _other_forms(tuple(name.name for name in names))
+    short = list(_said(shorter, names, text, partial=True))
+    mistyped = [
+        item
+        for item in _typos_of_short(typable, names, text)
+        if text.place(*item.span) not in words
+    ]
+    spans = {item.span for item in (*short, *mistyped)}
+    things = {span for span in spans if _is_thing(text.place(*span), flat, words)}
+    return _by_rank(
+        exact,
+        list(_said(number, names, text, partial=False)),
+        # a word of the trade is no typo
+        _clear([item for item in _typos(names, text) if text.place(*item.span) not in words]),
+        [item for item in short if item.span in things],
+        _clear([item for item in mistyped if item.span in things]),
+    )
+
+
+def _is_thing(span: _Span, flat: str, words: Iterable[_Span]) -> bool:
+    """Whether what is said shortly stands for a thing there, and for nothing else."""
+    return not (
+        _within_longer(span, words)
+        or _NO_THING_AFTER.match(flat, span[1])
+        or _NO_THING_BEFORE.search(flat[: span[0]])
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _Form:
+    """Another way to say some names, given by their places among all."""
+
+    form: Compact
+    of: tuple[int, ...]
+
+    @property
+    def may_have_typo(self) -> bool:
+        return len(self.form.text) >= _MIN_SHORT_LETTERS and self.form.text.isascii()
+
+
+@lru_cache(maxsize=_KEPT_TEXTS)
+def _other_forms(names: tuple[str, ...]) -> tuple[tuple[_Form, ...], ...]:
+    """Return names in the other number, short names, and those of the short that may have a typo.
+
+    A user's things share many of them, and are asked about again and again.
+    """
+    number, short = (_formed(names, forms) for forms in (in_number, short_names))
+    return number, short, tuple(form for form in short if form.may_have_typo)
+
+
+def _formed(names: Sequence[str], forms: Callable[[str], tuple[Compact, ...]]) -> tuple[_Form, ...]:
+    found: dict[str, tuple[Compact, list[int]]] = {}
+    for place, name in enumerate(names):
+        for form in forms(name):
+            found.setdefault(form.text, (form, []))[1].append(place)
+    return tuple(_Form(form, tuple(places)) for form, places in found.values())
+
+
+def _said(
+    forms: Iterable[_Form], names: Sequence[NamedEntity], text: Compact, *, partial: bool
+) -> Iterator[_Found]:
+    for item in forms:
+        if item.form.text in text.text:
+            for span in text.find(item.form):
+                yield from (
+                    _Found(*span, names[place], item.form.text, partial) for place in item.of
+                )
+
+
+def _typos(names: Iterable[NamedEntity], text: Compact) -> Iterator[_Found]:
+    for name in names:
+        for span in typo_spans(text, name.name):
+            yield _Found(*span, name, _compact(name.name))
+
+
+def _typos_of_short(
+    forms: Iterable[_Form], names: Sequence[NamedEntity], text: Compact
+) -> Iterator[_Found]:
+    for item in forms:
+        for span in typo_spans(text, item.form.text):
+            yield from (
+                _Found(*span, names[place], item.form.text, partial=True) for place in item.of
+            )
+
+
+def _by_rank(*ranks: Sequence[_Found]) -> list[_Found]:
+    """Return what is found, the surest first; what is less sure only where nothing surer stands.
+
+    A longer one counts all the same: "wirless charger" is no "charger".
+    """
+    kept: list[_Found] = []
+    for rank in ranks:
+        kept += [
+            item
+            for item in rank
+            if not any(item.overlaps(other) and not item.is_longer(other) for other in kept)
+        ]
+    return kept
+
+
+def _clear(found: Sequence[_Found]) -> list[_Found]:
+    """Return the typos that make one name only: what is as near to another name is neither."""
+    return [
+        item
+        for item in found
+        if not any(
+            item.overlaps(other)
+            and not item.is_longer(other)
+            and not other.is_longer(item)
+            and item.form != other.form
+            and set(item.name.refs) != set(other.name.refs)
+            for other in found
+        )
+    ]
 
 
 @lru_cache(maxsize=_KEPT_NAMES)
@@ -295,6 +541,21 @@ def _within_others(spans: set[tuple[int, int]]) -> set[tuple[int, int]]:
             hidden.add((start, end))
         far = max(far, end)
     return hidden
+
+
+def _inside(spans: set[_Span], others: Sequence[_Span]) -> set[_Span]:
+    return {
+        (start, end)
+        for start, end in spans
+        if any(first <= start < last or start <= first < end for first, last in others)
+    }
+
+
+def _within_longer(span: _Span, others: Iterable[_Span]) -> bool:
+    start, end = span
+    return any(
+        first <= start and end <= last and last - first > end - start for first, last in others
+    )
 
 
 def _spans(use: _Use, met: Met[_Use]) -> set[_Span]:

@@ -35,7 +35,7 @@ from ecphoria.lifecycle.verify import (
 )
 from ecphoria.model import EmbeddingSpec, Memory
 from ecphoria.parts import EngineParts
-from ecphoria.remember.indexing import index_memories
+from ecphoria.remember.indexing import contexts_of, index_memories
 from ecphoria.stores.ports import Generation, VectorRows
 from ecphoria_schema.domain import KINDS, Kind
 
@@ -201,7 +201,8 @@ async def _to_fill(
     parts: EngineParts, generations: Sequence[Generation], *, force: bool
 ) -> Generation:
     spec = parts.embedder.spec
-    own = [item for item in generations if _is_of(item, spec)]
+    # one that could find its rows by their terms, too, is made anew
+    own = [item for item in generations if _is_of(item, spec) and not item.outdated]
     # the work of an earlier run comes first: with `force`, too, or it could never be resumed
     unfinished = [item for item in own if item.filling]
     if unfinished:
@@ -316,7 +317,8 @@ async def _pass(parts: EngineParts, rows: VectorRows, run: _Run) -> AsyncIterato
 
 async def _embedded(parts: EngineParts, rows: VectorRows, memories: Sequence[Memory]) -> int:
     try:
-        return len(await index_memories(rows, parts.embedder, memories))
+        contexts = await contexts_of(parts.graph, memories)
+        return len(await index_memories(rows, parts.embedder, memories, contexts=contexts))
     except (EmbeddingFailed, InvalidVector):
         # each of them was named in the log
         return 0

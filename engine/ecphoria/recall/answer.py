@@ -49,16 +49,23 @@ class Question:
 
 def graph_support(near: Neighbourhood, wanted: Understanding) -> float:
     """Return how far the graph alone answers, 0..1."""
-    if near.lost or not wanted.answer_types:
+    if near.lost:
         return 0.0
     held = any(
-        entity.type in wanted.answer_types
+        _holds_answer(entity, wanted)
         and (not near.has_mentions or near.distance([entity.key]) is not None)
         for entity in near.entities.values()
     )
     if not held:
         return 0.0
     return NAMED_AND_FOUND if near.has_mentions else OWN_AND_FOUND
+
+
+def _holds_answer(entity: Entity, wanted: Understanding) -> bool:
+    return entity.type in wanted.answer_types or any(
+        type_ == entity.type and entity.props.get(name) is not None
+        for type_, name in wanted.answer_properties
+    )
 
 
 def no_answer(
@@ -98,7 +105,9 @@ def answer(
 ) -> RecallResult:
     """Return the joined context, or a FALLBACK when nothing passes the relevance gate."""
     support = graph_support(near, question.wanted)
-    best = max((item.relevance for item in ranked), default=0.0)
+    best = max(
+        (item.relevance for item in ranked if _may_answer(item, question.wanted)), default=0.0
+    )
     if max(best, support) < settings.relevance_gate:
         return no_answer(Action.FALLBACK, question, degradations)
     memories = _recalled_memories(ranked, expansion, domain, question.as_of)
@@ -122,6 +131,11 @@ def answer(
         session=question.session,
     )
     return replace(result, context=context_block(result, question.request.context_tokens))
+
+
+def _may_answer(item: Candidate, wanted: Understanding) -> bool:
+    # what holds for everybody tells nothing of what is this customer's own
+    return not item.is_rule or wanted.wants_procedure or not wanted.speaks_of_own
 
 
 def _recalled_memories(
@@ -190,7 +204,7 @@ def _trust(
 ) -> Confidence | None:
     parts = [(item.relevance, item.confidence) for item in memories[:CARRYING]]
     if graph_carries:
-        held = [item for item in entities if item.entity.type in wanted.answer_types]
+        held = [item for item in entities if _holds_answer(item.entity, wanted)]
         parts += [(item.relevance, item.confidence) for item in held[:CARRYING]]
     return joint(parts)
 

@@ -55,6 +55,16 @@ class Neighbourhood:
         )
         self._distance = self._distances(self.mentions)
 
+    def around(self, mentioned: Iterable[EntityRef]) -> Neighbourhood:
+        """Return the same entities, seen from others of them."""
+        return Neighbourhood(
+            tuple(self.entities.values()),
+            self.edges,
+            tuple(mentioned),
+            domain=self._domain,
+            lost=self.lost,
+        )
+
     @property
     def roots(self) -> frozenset[str]:
         """Keys of the owners among the entities."""
@@ -75,6 +85,30 @@ class Neighbourhood:
     def reach(self, anchors: Iterable[str]) -> dict[str, int]:
         """Return what is up or down from anchors, with hops."""
         return self._distances(frozenset(anchors), keep_root=True)
+
+    def above(self, key: str) -> frozenset[str]:
+        """Return an entity and its owners, up to but without the user himself."""
+        found: set[str] = set()
+        waiting = [key]
+        while waiting:
+            current = waiting.pop()
+            entity = self.entities.get(current)
+            if entity is None or current in found or entity.type == self._domain.root:
+                continue
+            found.add(current)
+            waiting.extend(edge.from_key for edge in self._above[current])
+        return frozenset(found)
+
+    def below(self, keys: Iterable[str]) -> frozenset[str]:
+        """Return entities and what hangs below them."""
+        found: set[str] = set()
+        waiting = list(keys)
+        while waiting:
+            current = waiting.pop()
+            if current not in found and current in self.entities:
+                found.add(current)
+                waiting.extend(edge.to_key for edge in self._below[current])
+        return frozenset(found)
 
     def specific(self, keys: Iterable[str]) -> tuple[str, ...]:
         """Return keys of single things (owned by a user, not the user himself)."""

@@ -6,9 +6,9 @@ from dataclasses import replace
 from datetime import datetime
 
 from ecphoria.embedding.text import clean
-from ecphoria.errors import EcphoriaError, InvalidInput, TextTooLong
+from ecphoria.errors import EcphoriaError, InvalidInput, InvalidTime, TextTooLong
 from ecphoria.model import RecallRequest, checked_id, parse_time
-from ecphoria.settings import Settings
+from ecphoria.settings import Settings, is_time_zone
 from ecphoria_schema.domain import KINDS, Domain
 
 MAX_LIMIT = 100
@@ -19,8 +19,9 @@ def checked_request(request: RecallRequest, settings: Settings, domain: Domain) 
     """Return the request cleaned.
 
     Raises:
-        InvalidInput: For an empty or over-long question, unknown kinds or topics, bad limits.
-        InvalidTime: When `as_of` has no time zone.
+        InvalidInput: For an empty or over-long question, unknown kinds or topics, bad limits, an
+            unknown time zone.
+        InvalidTime: When a time has no zone, or `until` is not after `since`.
     """
     if not isinstance(request.question, str):
         msg = "the question must be a string"
@@ -49,20 +50,36 @@ def checked_request(request: RecallRequest, settings: Settings, domain: Domain) 
         msg = "kinds is empty: leave it out to ask all kinds"
         raise InvalidInput(msg, path=("kinds",))
     _check_limits(request)
+    since, until = _time(request.since, "since"), _time(request.until, "until")
+    if since is not None and until is not None and until <= since:
+        msg = f"until ({until.isoformat()}) must be after since ({since.isoformat()})"
+        raise InvalidTime(msg, path=("until",))
     return replace(
         request,
         question=question,
         as_of=as_of,
-        known_at=_known_at(request),
+        known_at=_time(request.known_at, "known_at"),
         session_id=_session_id(request),
+        time_zone=_time_zone(request, settings),
+        since=since,
+        until=until,
     )
 
 
-def _known_at(request: RecallRequest) -> datetime | None:
+def _time(value: datetime | None, name: str) -> datetime | None:
     try:
-        return None if request.known_at is None else parse_time(request.known_at, "known_at")
+        return None if value is None else parse_time(value, name)
     except EcphoriaError as error:
-        raise error.at("known_at") from error
+        raise error.at(name) from error
+
+
+def _time_zone(request: RecallRequest, settings: Settings) -> str:
+    if request.time_zone is None:
+        return settings.time_zone
+    if not is_time_zone(request.time_zone):
+        msg = f"{request.time_zone!s:.60} is no IANA time zone, e.g. Asia/Shanghai"
+        raise InvalidInput(msg, path=("time_zone",))
+    return request.time_zone
 
 
 def _session_id(request: RecallRequest) -> str | None:

@@ -4,9 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
+from datetime import datetime
+from zoneinfo import ZoneInfo
 
+from ecphoria.language.event_words import Order, event_words
 from ecphoria.language.folding import Compact, language_of
 from ecphoria.language.lexicon import IdMention, Lexicon
+from ecphoria.language.time_words import TimeWindow, time_windows
 from ecphoria.model import EntityRef, NamedEntity, RecallRequest
 from ecphoria_schema.domain import KINDS, Domain, Kind, Language
 
@@ -21,9 +25,17 @@ class Understanding:
         kinds: Kinds of memory to ask.
         ids: Ids in the question; they may belong to nothing, or to another user.
         path: Expansion path to walk.
-        answer_types: Entity types that hold the answer in the graph, those of the likeliest topic
-            first.
+        answer_types: Entity types whose records are the answer, those of the likeliest topic first.
+        answer_properties: Type and property that are the answer where a record has them.
+        speaks_of_own: The customer's own things are spoken of.
+        wants_own_words: What the customer himself said is asked for.
+        attributes: Attributes that are asked for by their titles.
         pronouns: Entity types of which "it" means the last one that was talked about.
+        windows: Times that are spoken of, in the question's order; the caller's alone where he
+            fixes one.
+        order: Whether the last or the first of several is meant.
+        before_event: What was before something that happened, e.g. "before the repair".
+        after_event: What was after it.
     """
 
     language: Language
@@ -36,6 +48,14 @@ class Understanding:
     path: str
     answer_types: tuple[str, ...]
     pronouns: tuple[str, ...] = ()
+    answer_properties: tuple[tuple[str, str], ...] = ()
+    speaks_of_own: bool = False
+    wants_own_words: bool = False
+    attributes: tuple[str, ...] = ()
+    windows: tuple[TimeWindow, ...] = ()
+    order: Order | None = None
+    before_event: bool = False
+    after_event: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,16 +66,29 @@ class Named:
         refs: Candidates by id and by name, the root left out.
         root: Whether the user himself is named.
         names: The names met.
+        partial: Of the candidates, those of which only a part of the name is said: one of them
+            is meant, or several.
     """
 
     refs: tuple[EntityRef, ...]
     root: bool
     names: tuple[str, ...] = ()
+    partial: frozenset[EntityRef] = frozenset()
 
 
-def understand(request: RecallRequest, domain: Domain, lexicon: Lexicon) -> Understanding:
-    """Read a question; what the caller fixes wins over what is understood."""
+def understand(
+    request: RecallRequest, domain: Domain, lexicon: Lexicon, as_of: datetime
+) -> Understanding:
+    """Read a question; what the caller fixes wins over what is understood.
+
+    Args:
+        request: The question, checked.
+        domain: Of the business.
+        lexicon: Its words.
+        as_of: The question's own time: what "yesterday" is counted from.
+    """
     question = request.question
+    events = event_words(question)
     topics = request.topics if request.topics is not None else lexicon.topics(question)
     return Understanding(
         language=language_of(question),
@@ -67,6 +100,23 @@ def understand(request: RecallRequest, domain: Domain, lexicon: Lexicon) -> Unde
         ids=lexicon.id_mentions(question),
         path=domain.walk_for(topics),
         pronouns=lexicon.pronouns(question),
+        speaks_of_own=lexicon.has_cue("own", question),
+        wants_own_words=lexicon.has_cue("own_words", question),
+        attributes=lexicon.attributes_named(question),
+        windows=_windows(request, as_of),
+        order=events.order,
+        before_event=events.before_event,
+        after_event=events.after_event,
+        answer_properties=tuple(
+            dict.fromkeys(
+                (type_, name)
+                for topic in topics
+                if topic in domain.topics
+                for type_, _, name in (
+                    place.partition(".") for place in domain.topics[topic].properties
+                )
+            )
+        ),
         answer_types=tuple(
             dict.fromkeys(
                 type_
@@ -78,26 +128,46 @@ def understand(request: RecallRequest, domain: Domain, lexicon: Lexicon) -> Unde
     )
 
 
+def _windows(request: RecallRequest, as_of: datetime) -> tuple[TimeWindow, ...]:
+    if request.since is not None or request.until is not None:
+        return (TimeWindow(request.since, request.until),)
+    return time_windows(request.question, as_of, ZoneInfo(request.time_zone or "UTC"))
+
+
 def named_entities(
     question: str,
     understanding: Understanding,
     names: Sequence[NamedEntity],
     domain: Domain,
     lexicon: Lexicon,
+    *,
+    near: bool = True,
 ) -> Named:
-    """Return the entities that a question names, by id or by one of the user's names."""
+    """Return the entities that a question names, by id or by one of the user's names.
+
+    Args:
+        question: The question.
+        understanding: What it wants.
+        names: What the user's things are called.
+        domain: Of the business.
+        lexicon: Its words.
+        near: Also names with a typo, and parts of names; see `Lexicon.name_mentions`.
+    """
     refs: dict[EntityRef, None] = {}
     for mention in understanding.ids:
         refs.update(dict.fromkeys(mention.candidates))
     root = False
-    met = lexicon.name_mentions(question, names)
+    met = lexicon.name_mentions(question, names, near=near)
+    sure = set(refs)
     for name in met:
+        if not name.partial:
+            sure.update(name.refs)
         for ref in name.refs:
             if ref.type == domain.root:
                 root = True
             else:
                 refs[ref] = None
-    return Named(tuple(refs), root, tuple(name.text for name in met))
+    return Named(tuple(refs), root, tuple(name.text for name in met), frozenset(refs.keys() - sure))
 
 
 def with_pronouns(

@@ -15,9 +15,16 @@ import structlog
 
 from ecphoria.embedding.port import Embedder
 from ecphoria.errors import EcphoriaError, EmbeddingFailed, InvalidVector, TextEmpty
+from ecphoria.language.terms import terms
 from ecphoria.model import Memory, Status, Vector
 from ecphoria.parts import EngineParts
-from ecphoria.stores.ports import PendingMemory, RowFields, VectorRow, VectorRows
+from ecphoria.stores.ports import (
+    GraphStore,
+    PendingMemory,
+    RowFields,
+    VectorRow,
+    VectorRows,
+)
 
 log = structlog.get_logger(__name__)
 
@@ -26,6 +33,7 @@ INDEXED = frozenset({Status.ACTIVE, Status.SUPERSEDED, Status.DISABLED})
 
 _FAILED = (EmbeddingFailed, InvalidVector)
 _NONE: Mapping[str, Vector] = MappingProxyType({})
+_NO_CONTEXT: Mapping[str, Sequence[str]] = MappingProxyType({})
 
 
 def text_hash(text: str) -> str:
@@ -54,10 +62,28 @@ def row_fields(memory: Memory) -> RowFields:
     )
 
 
-def vector_row(memory: Memory, vector: Vector) -> VectorRow:
-    """Return the row that a memory has in the index."""
+def vector_row(memory: Memory, vector: Vector, context: Sequence[str] = ()) -> VectorRow:
+    """Return the row that a memory has in the index.
+
+    Args:
+        memory: Whose.
+        vector: Of its text.
+        context: The texts right before it in its session.
+    """
     row = row_fields(memory)
-    return VectorRow(**{item.name: getattr(row, item.name) for item in fields(row)}, vector=vector)
+    return VectorRow(
+        **{item.name: getattr(row, item.name) for item in fields(row)},
+        vector=vector,
+        terms=_index_terms(memory, memory.text),
+        context=_index_terms(memory, *context),
+    )
+
+
+def _index_terms(memory: Memory, *texts: str) -> tuple[str, ...]:
+    # they stand in the index in clear, which nothing sensitive may
+    if memory.privacy == "sensitive":
+        return ()
+    return tuple(term for text in texts for term in terms(text))
 
 
 def is_indexed(memory: Memory | None) -> bool:
@@ -65,11 +91,21 @@ def is_indexed(memory: Memory | None) -> bool:
     return memory is not None and memory.status in INDEXED
 
 
+async def contexts_of(graph: GraphStore, memories: Sequence[Memory]) -> Mapping[str, Sequence[str]]:
+    """Return the texts right before memories in their sessions, by key.
+
+    "Yes, both of them" is found by what it answers.
+    """
+    spoken = [memory for memory in memories if memory.session_id is not None]
+    return await graph.said_before(spoken) if spoken else _NO_CONTEXT
+
+
 async def index_memories(
     index: VectorRows,
     embedder: Embedder,
     memories: Sequence[Memory],
     vectors: Mapping[str, Vector] = _NONE,
+    contexts: Mapping[str, Sequence[str]] = _NO_CONTEXT,
 ) -> frozenset[str]:
     """Embed memories and write their rows; return the keys of those that are written.
 
@@ -81,6 +117,7 @@ async def index_memories(
         embedder: The model that the index was made for.
         memories: Each with a key of its own.
         vectors: Vectors that are known already, by the text they were made from.
+        contexts: The texts right before a memory in its session, by key.
 
     Raises:
         StoreError: When the index cannot be written.
@@ -91,7 +128,11 @@ async def index_memories(
     unknown = [memory for memory in memories if memory.text not in vectors]
     bad: list[EcphoriaError] = []
     made = await _embedded(embedder, unknown, bad) if unknown else []
-    rows = await _written(index, [vector_row(*pair) for pair in (*known, *made)], bad)
+    new = [
+        vector_row(memory, vector, contexts.get(memory.key, ()))
+        for memory, vector in (*known, *made)
+    ]
+    rows = await _written(index, new, bad)
     if bad and not rows:
         raise bad[0]
     return frozenset(row.key for row in rows)
@@ -168,7 +209,8 @@ async def index_pending(
         await parts.index.delete(sorted(done))
     if shown:
         try:
-            done |= await index_memories(parts.index, parts.embedder, shown, vectors)
+            contexts = await contexts_of(parts.graph, shown)
+            done |= await index_memories(parts.index, parts.embedder, shown, vectors, contexts)
         except _FAILED:
             if not done:
                 raise

@@ -72,12 +72,14 @@ class MilvusIndex(MilvusRows):
         """See `VectorIndex.prepare`."""
         await all_done(self._collections.prepare(kind, spec) for kind in KINDS)
         self._spec = spec
+        self._terms.clear()
 
     async def drop(self) -> None:
         """See `VectorIndex.drop`."""
         await all_done(self._collections.drop(kind) for kind in KINDS)
         self._spec = None
         self._written.clear()
+        self._terms.clear()
 
     async def info(self) -> Mapping[Kind, IndexInfo]:
         """See `VectorIndex.info`; a kind that has no collection is left out."""
@@ -86,7 +88,8 @@ class MilvusIndex(MilvusRows):
             target = await self._collections.target(kind)
             if target is not None:
                 spec = await self._collections.locked_spec(target)
-                found[kind] = IndexInfo(target, spec, await self.count_of(kind))
+                lexical = await self._collections.has_terms(target)
+                found[kind] = IndexInfo(target, spec, await self.count_of(kind), lexical)
         return found
 
     async def refresh(self) -> tuple[str, ...]:

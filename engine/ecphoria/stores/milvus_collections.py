@@ -6,7 +6,10 @@ The vector's field has the fingerprint in its name, too: when the alias leads to
 collection, whoever still works with the old one is refused by the server, be the dimension the
 same or not.
 
-What the stores do not have in common is left out: filter templates, nullable fields, scalar
+Rows are also found by their terms, where the store has BM25 (Milvus 2.5 and later, Milvus Lite). A
+collection without it, made before or by an older server, is searched by its vectors alone.
+
+What else the stores do not have in common is left out: filter templates, nullable fields, scalar
 indexes, and partition keys, with which Milvus before 2.3.10 upserts rows into the wrong partition
 (milvus-io/milvus#30607), where a search by tenant misses them.
 """
@@ -17,16 +20,20 @@ import hashlib
 import json
 import re
 from collections.abc import Iterable, Mapping
+from functools import partial
 from typing import Any
 
-from pymilvus import AsyncMilvusClient, DataType
+import structlog
+from pymilvus import AsyncMilvusClient, DataType, Function, FunctionType
 
-from ecphoria.errors import EmbeddingMismatch, StoreError
+from ecphoria.errors import EmbeddingMismatch, StoreError, StoreUnavailable
 from ecphoria.model import MAX_ID_CHARS, EmbeddingSpec
 from ecphoria.stores.milvus_connection import MilvusConnection
 from ecphoria.stores.milvus_errors import NOT_FOUND, all_done, error_code, settled
 from ecphoria.stores.ports import Generation
 from ecphoria_schema.domain import KINDS, Kind
+
+log = structlog.get_logger(__name__)
 
 HNSW = {"M": 8, "efConstruction": 256}
 
@@ -45,6 +52,15 @@ TEXT_FIELDS = {
     "lang": _WORD_BYTES,
     "hash": 32,
 }
+TERMS_FIELD = "terms"
+# As much as servers allow: the terms of some 6,000 Chinese or 10,000 English words.
+TERMS_BYTES = 65_535
+LEXICAL_FIELD = "lexical"
+# Terms come cut: all that is left to the stores is to split them at the blanks, and Milvus Lite has
+# no tokenizer but one that splits at everything that is no letter or digit.
+_TOKENIZER, _TOKENIZER_LITE = "whitespace", "standard"
+# Memories are short, and long ones are no less to the point (b); measured on conversations.
+_BM25 = {"bm25_k1": 1.2, "bm25_b": 0.5}
 TIME_FIELDS = ("valid_from", "valid_until", "expires_at")
 # Of what a row holds; other fields mean another number.
 _ROWS = 2
@@ -53,6 +69,8 @@ _ROWS = 2
 _LOCK = "ecphoria.embedding"
 _STATE = "ecphoria.generation"
 _BUILT = "ecphoria.built"
+# Which server could not make a lexical index, when the collection was made without.
+_PLAIN = "ecphoria.plain"
 
 # Renamed to this before it is dropped.
 _OLD = "_old"
@@ -68,6 +86,17 @@ def vector_field(spec: EmbeddingSpec) -> str:
 def fingerprint(spec: EmbeddingSpec) -> str:
     """Return what tells a model's collections from another's: 12 hex digits."""
     return hashlib.sha256(_lock(spec).encode()).hexdigest()[:12]
+
+
+def has_terms(description: Mapping[str, Any]) -> bool:
+    """Tell from its description whether a collection's rows are found by their terms.
+
+    Milvus 2.3 takes both without a word, but keeps the field alone, which stays empty.
+    """
+    return any(
+        LEXICAL_FIELD in function["output_field_names"]
+        for function in description.get("functions", ())
+    )
 
 
 def _lock(spec: EmbeddingSpec) -> str:
@@ -210,6 +239,18 @@ class Collections:
         )
         return EmbeddingMismatch(msg)
 
+    async def has_terms(self, name: str) -> bool:
+        """Tell whether the rows of a collection are found by their terms."""
+        found = await self._described(name)
+        return found is not None and has_terms(found)
+
+    async def _is_outdated(self, name: str) -> bool:
+        found = await self._described(name)
+        if found is None or has_terms(found):
+            return False
+        plain = found["properties"].get(_PLAIN)
+        return bool(plain != await self._connection.version())
+
     async def _check_lock(self, name: str, spec: EmbeddingSpec) -> None:
         found = await self.locked_spec(name)
         if not _same(found, spec):
@@ -240,6 +281,7 @@ class Collections:
                 lock.get("rows") == _ROWS for lock in specs
             )
             number = generation.removesuffix(_OLD).partition("_")[2]
+            outdated = [await self._is_outdated(self.name(kind, generation)) for kind in its]
             found.append(
                 Generation(
                     name=generation,
@@ -249,6 +291,7 @@ class Collections:
                     serving=frozenset(serving.get(generation, ())),
                     filling=any(state.get("filling") for state in states),
                     replaces=next((s["replaces"] for s in states if s.get("replaces")), ""),
+                    outdated=any(outdated),
                 )
             )
         return tuple(sorted(found, key=lambda item: (item.number, item.name)))
@@ -419,21 +462,18 @@ class Collections:
         self, kind: Kind, generation: str, spec: EmbeddingSpec, *, filling: bool
     ) -> str:
         name = self.name(kind, generation)
+        properties = {
+            _LOCK: _lock(spec),
+            _STATE: json.dumps({"filling": filling, "replaces": ""}),
+        }
 
         async def make() -> None:
-            await self._connection.call(
-                f"creating collection {name}",
-                "create_collection",
-                name,
-                schema=_schema(spec),
-                # Milvus Lite keeps properties, but neither a schema's nor a field's description
-                properties={
-                    _LOCK: _lock(spec),
-                    _STATE: json.dumps({"filling": filling, "replaces": ""}),
-                },
-                # counts only where none is named: pymilvus ignores the level of paged reads
-                consistency_level="Strong",
-            )
+            if await self._connection.has_bm25() and await self._make_lexical(
+                name, spec, properties
+            ):
+                return
+            plain = {_PLAIN: await self._connection.version()}
+            await self._create(name, spec, properties | plain, lexical=False)
 
         async def there() -> bool:
             return await self._described(name) is not None
@@ -443,21 +483,63 @@ class Collections:
         await self._create_index(name, spec)
         return name
 
+    async def _make_lexical(
+        self, name: str, spec: EmbeddingSpec, properties: Mapping[str, str]
+    ) -> bool:
+        """Make a collection with a lexical index; False when the store cannot, and has none."""
+        try:
+            await self._create(name, spec, properties, lexical=True)
+        except StoreUnavailable:
+            raise
+        except StoreError as error:
+            # another process may have been quicker
+            found = await self._described(name)
+            if found is None:
+                log.warning("no lexical index", collection=name, reason=error.message)
+            return found is not None
+        if await self.has_terms(name):
+            return True
+        # taken, but not understood: Milvus 2.3 ends when it is to load a field of that type
+        await self._drop(name)
+        return False
+
+    async def _create(
+        self, name: str, spec: EmbeddingSpec, properties: Mapping[str, str], *, lexical: bool
+    ) -> None:
+        await self._connection.call(
+            f"creating collection {name}",
+            "create_collection",
+            name,
+            schema=_schema(spec, lexical=lexical, lite=await self._connection.is_lite()),
+            # Milvus Lite keeps properties, but neither a schema's nor a field's description
+            properties=dict(properties),
+            # counts only where none is named: pymilvus ignores the level of paged reads
+            consistency_level="Strong",
+        )
+
     async def _create_index(self, name: str, spec: EmbeddingSpec) -> None:
         # Apart from the collection: an index that fails leaves the collection behind without one.
-        async def there() -> bool:
+        lite = await self._connection.is_lite()
+        wanted = {vector_field(spec): _dense_index(spec, lite=lite)}
+        if await self.has_terms(name):
+            wanted[LEXICAL_FIELD] = _lexical_index()
+
+        async def there(field: str) -> bool:
+            # by the field: Milvus Lite names an index after it
             return bool(
-                await self._connection.call(f"reading indexes of {name}", "list_indexes", name)
+                await self._connection.call(
+                    f"reading indexes of {name}", "list_indexes", name, field_name=field
+                )
             )
 
-        async def make() -> None:
+        async def make(field: str) -> None:
             # Milvus Lite makes the index, but lacks a call by which pymilvus waits for it: this
             # fails there every time, and `there` finds the index.
-            params = _index_params(spec, lite=await self._connection.is_lite())
-            await self._connection.call(f"indexing {name}", "create_index", name, params)
+            await self._connection.call(f"indexing {name}", "create_index", name, wanted[field])
 
-        if not await there():
-            await settled(make, there)
+        for field in wanted:
+            if not await there(field):
+                await settled(partial(make, field), partial(there, field))
 
     async def _point(self, alias: str, name: str, *, new: bool) -> None:
         async def point() -> None:
@@ -478,7 +560,7 @@ def _spec(lock: Mapping[str, Any]) -> EmbeddingSpec | None:
         return None
 
 
-def _index_params(spec: EmbeddingSpec, *, lite: bool) -> Any:  # noqa: ANN401 - pymilvus has no types
+def _dense_index(spec: EmbeddingSpec, *, lite: bool) -> Any:  # noqa: ANN401 - pymilvus has no types
     # HNSW of Milvus Lite applies filters after the search: of one user's 100 rows among 10,000
     # it found .59 of the ten nearest (ef 64) or .96 (ef 512), and took rows at half the pace.
     # FLAT finds all of them in about the same time.
@@ -493,7 +575,19 @@ def _index_params(spec: EmbeddingSpec, *, lite: bool) -> Any:  # noqa: ANN401 - 
     return params
 
 
-def _schema(spec: EmbeddingSpec) -> Any:  # noqa: ANN401 - pymilvus has no types
+def _lexical_index() -> Any:  # noqa: ANN401 - pymilvus has no types
+    params = AsyncMilvusClient.prepare_index_params()
+    params.add_index(
+        LEXICAL_FIELD,
+        index_name=LEXICAL_FIELD,
+        index_type="SPARSE_INVERTED_INDEX",
+        metric_type="BM25",
+        params=_BM25,
+    )
+    return params
+
+
+def _schema(spec: EmbeddingSpec, *, lexical: bool, lite: bool) -> Any:  # noqa: ANN401 - pymilvus has no types
     schema = AsyncMilvusClient.create_schema(auto_id=False, enable_dynamic_field=False)
     schema.add_field("id", DataType.VARCHAR, is_primary=True, max_length=32)
     for name, length in TEXT_FIELDS.items():
@@ -502,4 +596,21 @@ def _schema(spec: EmbeddingSpec) -> Any:  # noqa: ANN401 - pymilvus has no types
     for name in TIME_FIELDS:
         schema.add_field(name, DataType.INT64)
     schema.add_field(vector_field(spec), DataType.FLOAT_VECTOR, dim=spec.dimension)
+    if lexical:
+        schema.add_field(
+            TERMS_FIELD,
+            DataType.VARCHAR,
+            max_length=TERMS_BYTES,
+            enable_analyzer=True,
+            analyzer_params={"tokenizer": _TOKENIZER_LITE if lite else _TOKENIZER},
+        )
+        schema.add_field(LEXICAL_FIELD, DataType.SPARSE_FLOAT_VECTOR)
+        schema.add_function(
+            Function(
+                name="bm25",
+                function_type=FunctionType.BM25,
+                input_field_names=[TERMS_FIELD],
+                output_field_names=[LEXICAL_FIELD],
+            )
+        )
     return schema

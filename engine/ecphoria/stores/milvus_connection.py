@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import re
 from typing import Any
 
 import stamina
@@ -14,6 +15,8 @@ from ecphoria.errors import ConfigurationInvalid, StoreError
 from ecphoria.stores.milvus_errors import NOT_LOADED, error_code, first_line, is_passing, translated
 
 _ATTEMPTS = 3
+_NUMBER = re.compile(r"v?(\d+)\.(\d+)")
+_BM25_SINCE = (2, 5)
 # One attempt and one more on a new channel when the old one broke; the rest is up to `call`.
 _CLIENT_RETRIES = 1
 
@@ -65,11 +68,20 @@ class MilvusConnection:
         with translated("closing"):
             await self._client.close()
 
+    async def version(self) -> str:
+        """Return what the server calls itself, as it was when the connection was made."""
+        return str(self._version or await self.call("pinging", "get_server_version"))
+
     async def is_lite(self) -> bool:
         """Tell whether this is Milvus Lite."""
-        version = self._version or await self.call("pinging", "get_server_version")
         # "milvus_lite-3.2.2"; the server 2.3.5 from PyPI calls itself "v2.3.5-lite", but is none
-        return str(version).startswith("milvus_lite")
+        return (await self.version()).startswith("milvus_lite")
+
+    async def has_bm25(self) -> bool:
+        """Tell whether it may have BM25: every version but those known to be older."""
+        # an older one takes a collection with the function, and forgets the function
+        number = _NUMBER.match(await self.version())
+        return number is None or (int(number[1]), int(number[2])) >= _BM25_SINCE
 
     async def _connected(self) -> str:
         # Of several first calls one connects: pymilvus would open a channel for each of them.

@@ -3,15 +3,29 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ecphoria.errors import EcphoriaError, InvalidInput, InvalidVector, StoreError
+from ecphoria.errors import (
+    EcphoriaError,
+    InvalidInput,
+    InvalidVector,
+    StoreError,
+    StoreUnavailable,
+)
 from ecphoria.model import EmbeddingSpec, Vector, vector_id
-from ecphoria.stores.milvus_collections import TEXT_FIELDS, TIME_FIELDS, vector_field
+from ecphoria.stores.milvus_collections import (
+    LEXICAL_FIELD,
+    TERMS_BYTES,
+    TERMS_FIELD,
+    TEXT_FIELDS,
+    TIME_FIELDS,
+    has_terms,
+    vector_field,
+)
 from ecphoria.stores.milvus_connection import MilvusConnection
 from ecphoria.stores.milvus_errors import first_line
 from ecphoria.stores.milvus_filter import (
@@ -24,7 +38,7 @@ from ecphoria.stores.milvus_filter import (
     stored_user,
     tenant_expression,
 )
-from ecphoria.stores.ports import IndexedRow, VectorFilter, VectorHit, VectorRow
+from ecphoria.stores.ports import IndexedRow, TermHit, VectorFilter, VectorHit, VectorRow
 from ecphoria_schema.domain import KINDS, Kind
 
 Item = TypeVar("Item")
@@ -36,6 +50,14 @@ MAX_LIMIT = 16_384
 # at once, as quick as Bounded (4 ms) from 0.3 s on; Strong took 37 ms every time. Session does not
 # see own deletes; the graph, which checks every seed, does.
 READ_OWN_WRITES_S = 10.0
+
+# Who only reads learns that late that a kind was switched over to rows with terms; who writes is
+# told by the store.
+LOOK_AGAIN_S = 60.0
+
+# Stands between the terms of a text and those of its context, and for a text without terms: to no
+# store it is a term that is asked for.
+_CONTEXT = "|"
 
 # Of one request; servers take 64 MiB by default.
 _BATCH_ROWS = 1_000
@@ -64,6 +86,8 @@ class MilvusRows:
         self._collection = collection
         self._spec = spec
         self._written: dict[Kind, float] = {}
+        # kind -> whether its rows have terms, and when that was looked up
+        self._terms: dict[Kind, tuple[bool, float]] = {}
 
     async def upsert(self, rows: Sequence[VectorRow]) -> None:
         """See `VectorRows.upsert`."""
@@ -77,17 +101,49 @@ class MilvusRows:
             except EcphoriaError as error:
                 raise error.at("rows", position) from error
             by_kind.setdefault(row.kind, {})[str(record["id"])] = record
-        size = max(1, min(_BATCH_ROWS, _BATCH_BYTES // (4 * spec.dimension + _ROW_BYTES)))
         for kind, records in by_kind.items():
-            name = self._collection(kind)
-            for batch in _batches(list(records.values()), size):
-                try:
-                    await self._connection.call(f"writing {name}", "upsert", name, batch)
-                except StoreError as error:
-                    await self._explain(kind, error)
+            await self._write(kind, list(records.values()), spec)
+
+    async def _write(
+        self, kind: Kind, records: Sequence[dict[str, object]], spec: EmbeddingSpec
+    ) -> None:
+        with_terms = await self._has_terms(kind)
+        for batch in _batches_of_bytes(records, 4 * spec.dimension + _ROW_BYTES):
+            try:
+                await self._send(kind, batch, with_terms=with_terms)
+            except StoreError as error:
+                await self._explain(kind, error)
+                if isinstance(error, StoreUnavailable):
                     raise
-                # only now: Session reads wait for the last write that was acknowledged
-                self._written[kind] = time.monotonic()
+                # the kind may have been switched over to rows with terms, or back
+                before, with_terms = with_terms, await self._look_for_terms(kind)
+                if with_terms == before:
+                    raise
+                await self._send(kind, batch, with_terms=with_terms)
+            # only now: Session reads wait for the last write that was acknowledged
+            self._written[kind] = time.monotonic()
+
+    async def _send(
+        self, kind: Kind, batch: Sequence[dict[str, object]], *, with_terms: bool
+    ) -> None:
+        name = self._collection(kind)
+        left_out = frozenset[str]() if with_terms else frozenset({TERMS_FIELD})
+        data = [{key: row[key] for key in row.keys() - left_out} for row in batch]
+        await self._connection.call(f"writing {name}", "upsert", name, data)
+
+    async def _has_terms(self, kind: Kind) -> bool:
+        known = self._terms.get(kind)
+        if known is None or (not known[0] and time.monotonic() - known[1] > LOOK_AGAIN_S):
+            return await self._look_for_terms(kind)
+        return known[0]
+
+    async def _look_for_terms(self, kind: Kind) -> bool:
+        name = self._collection(kind)
+        found = has_terms(
+            await self._connection.call(f"reading collection {name}", "describe_collection", name)
+        )
+        self._terms[kind] = (found, time.monotonic())
+        return found
 
     async def delete(self, keys: Sequence[str]) -> None:
         """See `VectorRows.delete`; keys without a row are fine."""
@@ -103,9 +159,7 @@ class MilvusRows:
         self, kind: Kind, vector: Vector, filter_: VectorFilter, limit: int
     ) -> tuple[VectorHit, ...]:
         """See `VectorIndex.search`."""
-        if not 1 <= limit <= MAX_LIMIT:
-            msg = f"the limit {limit} is not between 1 and {MAX_LIMIT}"
-            raise InvalidInput(msg)
+        _check_limit(limit)
         spec = self._prepared()
         name = self._collection(kind)
         data = [_unit(vector, spec.dimension)]
@@ -132,6 +186,41 @@ class MilvusRows:
             for hit in (found[0] if found else ())
         ]
         return tuple(sorted(hits, key=lambda hit: (-hit.similarity, hit.key)))
+
+    async def search_terms(
+        self, kind: Kind, terms: Sequence[str], filter_: VectorFilter, limit: int
+    ) -> tuple[TermHit, ...] | None:
+        """See `VectorIndex.search_terms`."""
+        _check_limit(limit)
+        self._prepared()
+        allowed = expression(filter_)
+        asked = _terms(dict.fromkeys(terms))
+        if not await self._has_terms(kind):
+            return None
+        if not asked:
+            return ()
+        name = self._collection(kind)
+        try:
+            found = await self._connection.read(
+                f"searching {name} for terms",
+                "search",
+                name,
+                data=[" ".join(asked)],
+                anns_field=LEXICAL_FIELD,
+                filter=allowed,
+                limit=limit,
+                output_fields=["key", TERMS_FIELD],
+                search_params={"metric_type": "BM25"},
+                consistency_level=self._consistency(kind),
+            )
+        except StoreError as error:
+            await self._explain(kind, error)
+            # the kind may have been switched back to rows without terms
+            if isinstance(error, StoreUnavailable) or await self._look_for_terms(kind):
+                raise
+            return None
+        hits = [_term_hit(hit) for hit in (found[0] if found else ())]
+        return tuple(sorted(hits, key=lambda hit: (-hit.score, hit.key)))
 
     async def existing(self, keys: Sequence[str]) -> frozenset[str]:
         """See `VectorRows.existing`."""
@@ -222,7 +311,58 @@ def _record(row: VectorRow, spec: EmbeddingSpec) -> dict[str, object]:
         "valid_until": OPEN_END if row.valid_until is None else milliseconds(row.valid_until),
         "expires_at": OPEN_END if row.expires_at is None else milliseconds(row.expires_at),
         vector_field(spec): _unit(row.vector, spec.dimension),
+        TERMS_FIELD: stored_terms(row),
     }
+
+
+def _check_limit(limit: int) -> None:
+    if not 1 <= limit <= MAX_LIMIT:
+        msg = f"the limit {limit} is not between 1 and {MAX_LIMIT}"
+        raise InvalidInput(msg)
+
+
+def _terms(terms: Iterable[str]) -> list[str]:
+    """Return the terms; a text that is none could hold what a store reads as more than a word.
+
+    Raises:
+        InvalidInput: When one is empty, or holds anything but letters and digits.
+    """
+    checked = list(terms)
+    for term in checked:
+        if not term.isalnum():
+            msg = f"{term!r} is no term: a term holds letters and digits alone"
+            raise InvalidInput(msg)
+    return checked
+
+
+def stored_terms(row: VectorRow) -> str:
+    """Return a row's terms as one text, as far as the field holds them.
+
+    What is left out of an overlong text is found by its vector, as before; nothing is read from
+    here but what lexical search compares.
+    """
+    words = [*_terms(row.terms), _CONTEXT, *_terms(row.context)]
+    stored = " ".join(words)
+    if len(stored.encode()) <= TERMS_BYTES:
+        return stored
+    kept, room = 0, TERMS_BYTES
+    for word in words:
+        room -= len(word.encode()) + 1
+        if room < 0:
+            break
+        kept += 1
+    return " ".join(words[:kept])
+
+
+def _term_hit(hit: Mapping[str, Any]) -> TermHit:
+    own, _, context = str(hit["entity"][TERMS_FIELD]).partition(_CONTEXT)
+    return TermHit(
+        str(hit["entity"]["key"]),
+        # servers return scores above 0, Milvus Lite the same below 0
+        abs(float(hit["distance"])),
+        tuple(own.split()),
+        tuple(context.split()),
+    )
 
 
 def _row(kind: Kind, record: Mapping[str, Any]) -> IndexedRow:
@@ -276,3 +416,20 @@ def _unit(vector: Vector, dimension: int) -> NDArray[np.float32]:
 def _batches(items: Sequence[Item], size: int) -> Iterator[list[Item]]:
     for start in range(0, len(items), size):
         yield list(items[start : start + size])
+
+
+def _batches_of_bytes(
+    records: Sequence[dict[str, object]], row_bytes: int
+) -> Iterator[list[dict[str, object]]]:
+    """Cut records into batches of a request, each of `row_bytes` at most beside its terms."""
+    batch: list[dict[str, object]] = []
+    size = 0
+    for record in records:
+        bytes_ = row_bytes + len(str(record[TERMS_FIELD]).encode())
+        if batch and (len(batch) == _BATCH_ROWS or size + bytes_ > _BATCH_BYTES):
+            yield batch
+            batch, size = [], 0
+        batch.append(record)
+        size += bytes_
+    if batch:
+        yield batch

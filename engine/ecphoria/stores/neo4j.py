@@ -33,6 +33,11 @@ class Neo4jGraph(Neo4jEntities, Neo4jMemories, Neo4jReading, Neo4jKeys):
         }
         for ref in query_.mentions:
             mentions[f"mentions_{ref.type}"].append(entity_key(query_.tenant, ref))
+        owner = self._owner(query_.tenant, query_.user_id)
+        newest = {
+            f"newest_{label}": [owner] if label in query_.newest else []
+            for label in self._domain.newest_by
+        }
         rows = await self._read(
             "expanding",
             records(
@@ -40,7 +45,7 @@ class Neo4jGraph(Neo4jEntities, Neo4jMemories, Neo4jReading, Neo4jKeys):
                 p={
                     "tenant": query_.tenant,
                     "user": query_.user_id,
-                    "owner": self._owner(query_.tenant, query_.user_id),
+                    "owner": owner,
                     "t": query_.as_of,
                     "history": query_.include_history,
                     "statuses": [
@@ -55,6 +60,7 @@ class Neo4jGraph(Neo4jEntities, Neo4jMemories, Neo4jReading, Neo4jKeys):
                     "cap": query_.memories_per_entity,
                     "scan": query_.scan_cap,
                     **mentions,
+                    **newest,
                 },
             ),
         )

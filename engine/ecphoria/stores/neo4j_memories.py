@@ -22,6 +22,7 @@ from ecphoria.stores.graph_rows import (
 )
 from ecphoria.stores.neo4j_connection import Neo4jConnection, Row, grouped, records, run
 from ecphoria.stores.ports import (
+    CONTEXT_MEMORIES,
     Changed,
     MemoriesWritten,
     MemoryWrite,
@@ -153,9 +154,11 @@ class Neo4jMemories(Neo4jConnection):
             standings = await self._replace_stated(tx, created, now)
         pending = {item.memory.key: item.memory for item in created}
         pending |= standings.changed
-        reread = [row["key"] for row in better if row["key"] not in pending]
+        reread = {row["key"] for row in better}
+        reread |= await self._said_after(tx, [item.memory for item in created])
+        reread -= pending.keys()
         if reread:
-            rows = await run(tx, query("memories"), keys=reread)
+            rows = await run(tx, query("memories"), keys=sorted(reread))
             pending |= {
                 memory.key: memory
                 for memory in (memory_from(row["props"], row["about"]) for row in rows)
@@ -225,6 +228,16 @@ class Neo4jMemories(Neo4jConnection):
         self, tx: AsyncManagedTransaction, keys: Iterable[str], token: str
     ) -> None:
         await run(tx, query("mark_pending"), keys=sorted(keys), token=token)
+
+    async def _said_after(
+        self, tx: AsyncManagedTransaction, memories: Sequence[Memory]
+    ) -> set[str]:
+        """Return the keys of memories whose context holds one of these."""
+        keys = sorted(memory.key for memory in memories if memory.session_id is not None)
+        if not keys:
+            return set()
+        rows = await run(tx, query("said_after"), keys=keys, limit=CONTEXT_MEMORIES)
+        return {row["key"] for row in rows}
 
     # --- claims ----------------------------------------------------------------------------
 
@@ -514,6 +527,8 @@ class Neo4jMemories(Neo4jConnection):
             there = [row["key"] for row in rows]
             # what it had ended must not begin again only because nobody may know why
             await run(tx, query("fix_ends"), keys=there)
+            # its words must not live on in the rows of what was said after it
+            after = await run(tx, query("said_after"), keys=there, limit=CONTEXT_MEMORIES)
             await run(tx, query("delete_mentions"), keys=there)
             await run(tx, query("detach_memories"), keys=there)
             await run(
@@ -541,7 +556,8 @@ class Neo4jMemories(Neo4jConnection):
             claims = sorted({row["claim"] for row in rows if row["claim"] is not None})
             left = await run(tx, query("claimants"), claims=claims) if claims else []
             found = await self._put_in_order(tx, [row["key"] for row in left], set(), at)
-            await self._mark_pending(tx, {*there, *found.changed}, token)
+            behind = {row["key"] for row in after}
+            await self._mark_pending(tx, {*there, *found.changed, *behind}, token)
             return tuple(
                 Changed(row["key"], row["tenant"], row["id"], row["user_id"]) for row in rows
             )

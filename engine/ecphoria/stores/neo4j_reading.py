@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from datetime import datetime
+from typing import get_args
 
 from neo4j import AsyncManagedTransaction
 
 from ecphoria.model import EntityRef, Link, LinkMethod, Memory, memory_key
 from ecphoria.stores.graph_rows import (
     memory_from,
+    milliseconds,
     native,
     said_key,
     session_key,
@@ -18,10 +20,12 @@ from ecphoria.stores.graph_rows import (
     words_key,
 )
 from ecphoria.stores.neo4j_connection import Neo4jConnection, Row, records, run
-from ecphoria.stores.ports import Lineage, MemoryState, PendingMemory
-from ecphoria_schema.domain import Kind
+from ecphoria.stores.ports import CONTEXT_MEMORIES, Lineage, MemoryState, PendingMemory
+from ecphoria_schema.domain import Kind, Privacy
 from ecphoria_schema.queries import query
 
+# From open to strict.
+_LEVELS: tuple[Privacy, ...] = get_args(Privacy)
 PENDING_LEASE = "pending"
 
 
@@ -111,6 +115,38 @@ class Neo4jReading(Neo4jConnection):
             id_: tuple(sorted(items, key=lambda item: (item.type, not item.outgoing, item.other)))
             for id_, items in found.items()
         }
+
+    async def said_before(self, memories: Sequence[Memory]) -> Mapping[str, tuple[str, ...]]:
+        """See `GraphStore.said_before`."""
+        asked = {
+            memory.key: memory
+            for memory in memories
+            if memory.session_id is not None and memory.user_id is not None
+        }
+        if not asked:
+            return {}
+        rows = await self._read(
+            "reading what was said before",
+            records(
+                query("said_before"),
+                rows=[
+                    {
+                        "key": memory.key,
+                        "session": session_key(
+                            memory.tenant, memory.user_id or "", memory.session_id or ""
+                        ),
+                        "at": milliseconds(memory.occurred_at),
+                    }
+                    for memory in asked.values()
+                ],
+                limit=CONTEXT_MEMORIES,
+            ),
+        )
+        found: dict[str, list[str]] = defaultdict(list)
+        for row in rows:
+            if _LEVELS.index(row["privacy"]) <= _LEVELS.index(asked[row["key"]].privacy):
+                found[row["key"]].append(row["text"])
+        return {key: tuple(texts) for key, texts in found.items()}
 
     async def session_entities(
         self, tenant: str, user_id: str, session_id: str, limit: int

@@ -248,6 +248,7 @@ class ExpandQuery:
         anchors: How many of the first seeds lend their entities as starting points.
         mentions: Entities named in the question, as candidate refs (they may not exist).
         from_root: Walk down from the user itself.
+        newest: Types of which the user's newest are starting points, too.
         include_history: Return what is no longer current, and what is in the archive, too.
         include_retracted: Return what was taken back, too.
     """
@@ -265,6 +266,7 @@ class ExpandQuery:
     scan_cap: int
     include_history: bool = False
     include_retracted: bool = False
+    newest: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -289,6 +291,11 @@ class Expansion:
     sources: tuple[SourceInfo, ...] = ()
     hidden: int = 0
     scanned_out: bool = False
+
+
+# So many memories right before one in its session are its context. When one comes in between, or
+# is forgotten, the rows of as many after it are made again.
+CONTEXT_MEMORIES = 2
 
 
 class GraphStore(Protocol):
@@ -406,6 +413,14 @@ class GraphStore(Protocol):
 
     async def lineage(self, tenant: str, ids: Sequence[str]) -> Mapping[str, tuple[Lineage, ...]]:
         """Return, for each memory id, what it replaced, contradicts or may update, and back."""
+        ...
+
+    async def said_before(self, memories: Sequence[Memory]) -> Mapping[str, tuple[str, ...]]:
+        """Return, for each memory's key, the texts of its context, the latest first.
+
+        That is what the same user said, or was told, right before it in the same session; none of
+        a stricter privacy than its own. A memory without a session has none.
+        """
         ...
 
     async def session_entities(
@@ -541,9 +556,16 @@ class RowFields:
 
 @dataclass(frozen=True, slots=True)
 class VectorRow(RowFields):
-    """A row to write."""
+    """A row to write.
+
+    Attributes:
+        terms: Of its text, as often as they stand in it; each of letters and digits alone.
+        context: Of what was said right before it.
+    """
 
     vector: Vector
+    terms: tuple[str, ...] = ()
+    context: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -584,12 +606,29 @@ class VectorHit:
 
 
 @dataclass(frozen=True, slots=True)
+class TermHit:
+    """A seed found by its terms.
+
+    Attributes:
+        score: The store's own, above 0 (higher is nearer); stores count what is rare differently.
+        terms: Of its text.
+        context: Of what was said right before it.
+    """
+
+    key: str
+    score: float
+    terms: tuple[str, ...]
+    context: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class IndexInfo:
-    """What a collection was made for."""
+    """What a collection was made for, and whether its rows are also found by their terms."""
 
     collection: str
     spec: EmbeddingSpec
     rows: int = field(default=0)
+    lexical: bool = field(default=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -604,6 +643,7 @@ class Generation:
         serving: Kinds that are searched and written here.
         filling: Not known to be complete.
         replaces: Name of the generation that served before this one; empty = none.
+        outdated: Its rows are not found by their terms, though the store could have it so by now.
     """
 
     name: str
@@ -613,6 +653,7 @@ class Generation:
     serving: frozenset[Kind]
     filling: bool
     replaces: str
+    outdated: bool = False
 
 
 class VectorRows(Protocol):
@@ -688,6 +729,19 @@ class VectorIndex(VectorRows, Protocol):
 
         Raises:
             EmbeddingMismatch: When the index belongs to another model by now.
+        """
+        ...
+
+    async def search_terms(
+        self, kind: Kind, terms: Sequence[str], filter_: VectorFilter, limit: int
+    ) -> tuple[TermHit, ...] | None:
+        """Return the rows that have one of the terms, the best by BM25 first, ties by key.
+
+        The filter is the same as that of `search`, inside the search too.
+
+        Returns:
+            None where rows are not found by their terms: the store cannot, or the kind's
+            collection was made before. Nothing for no terms.
         """
         ...
 

@@ -225,10 +225,10 @@ class InMemoryStore:
         request = checked_request(
             RecallRequest(question, user_id, limit=limit), self._settings, self._domain
         )
-        wanted = understand(request, self._domain, self._lexicon)
+        now = utc(self._clock.now())
+        wanted = understand(request, self._domain, self._lexicon, now)
         if wanted.is_smalltalk:
             return ()
-        now = utc(self._clock.now())
         asked = _terms(request.question)
         scored = [
             (_in_common(memory, asked, wanted.topics), memory)
