@@ -7,29 +7,24 @@ its text, its user and its moment go in. Settings are as shipped, and the same f
 from __future__ import annotations
 
 import argparse
-import asyncio
 import json
-import shutil
-import subprocess
 import sys
-import tempfile
 import time
-from collections.abc import AsyncIterator, Callable, Iterator, Mapping
-from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
+from collections.abc import AsyncIterator, Mapping
+from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
 import httpx
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
+from benchmarks.answering import BadData, asked, asking_parser, bar
 from benchmarks.figures import percentile
-from benchmarks.stores import STORE_SETS, LeftOut, open_store_set
+from benchmarks.stores import open_store_set
 from ecphoria.bulk_import import import_files
 from ecphoria.engine import Engine
 from ecphoria.governance.keys import create_key
-from ecphoria.logs import configure_logging
 from ecphoria.model import EveryUser, Role, Scope
 from ecphoria_graphql.app import GRAPHQL_PATH, create_app_for
 from ecphoria_graphql.server import running_server
@@ -57,10 +52,6 @@ query Ask($question: String!, $userId: ID!, $asOf: DateTime!, $limit: Int!, $ent
   }
 }
 """
-
-
-class BadData(Exception):
-    """A directory that the benchmark's generator did not write."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,15 +84,6 @@ def read_questions(directory: Path) -> tuple[Question, ...]:
                 msg = f"{directory / QUESTIONS}, line {number}: no question ({error!r})"
                 raise BadData(msg) from error
     return tuple(found)
-
-
-@contextmanager
-def bar(console: Console, what: str, total: int) -> Iterator[Callable[[int], None]]:
-    """Show a progress bar; yield what moves it to so many."""
-    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn())
-    with Progress(*columns, TimeElapsedColumn(), console=console) as progress:
-        task = progress.add_task(what, total=total)
-        yield lambda done: progress.update(task, completed=done)
 
 
 async def load(engine: Engine, scope: Scope, directory: Path, keep: Path, console: Console) -> None:
@@ -186,9 +168,8 @@ def answer_line(question: Question, found: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-async def _run(arguments: argparse.Namespace, console: Console) -> None:
+async def _run(arguments: argparse.Namespace, root: Path, console: Console) -> None:
     questions = read_questions(arguments.data)
-    root: Path = arguments.keep
     scope = Scope(TENANT, "benchmark", frozenset({Role.ADMIN}), EveryUser.OF_TENANT)
     times: list[float] = []
     async with open_store_set(arguments.stores, root / "stores") as stores:
@@ -216,50 +197,10 @@ async def _run(arguments: argparse.Namespace, console: Console) -> None:
     )
 
 
-def _arguments(given: list[str]) -> argparse.Namespace:
-    parser = argparse.ArgumentParser(prog="python -m benchmarks.after_sales", description=__doc__)
-    parser.add_argument(
-        "--data", type=Path, required=True, help="directory that generate.py of the benchmark wrote"
-    )
-    parser.add_argument("--answers", type=Path, required=True, help="file for the answers")
-    parser.add_argument(
-        "--stores", choices=STORE_SETS, default=STORE_SETS[0], help="default: embedded"
-    )
-    parser.add_argument(
-        "--keep",
-        type=Path,
-        help="directory to keep the loaded embedded stores in; the next run uses them again",
-    )
-    parser.add_argument(
-        "--scorer", type=Path, help="score.py of the benchmark, to be run on the answers"
-    )
-    arguments = parser.parse_args(given)
-    if arguments.keep is not None and arguments.stores != "embedded":
-        parser.error("--keep: only embedded stores can be kept")
-    return arguments
-
-
 def main() -> int:
     """Run what the command line asks for."""
-    arguments = _arguments(sys.argv[1:])
-    configure_logging("warning")
-    console = Console()
-    kept = arguments.keep is not None
-    if not kept:
-        arguments.keep = Path(tempfile.mkdtemp(prefix="ecphoria-bench-"))
-    try:
-        asyncio.run(_run(arguments, console))
-    except (BadData, LeftOut) as error:
-        console.print(f"[red]error[/]: {error}", highlight=False)
-        return 2
-    finally:
-        if not kept:
-            shutil.rmtree(arguments.keep, ignore_errors=True)
-    if arguments.scorer is None:
-        return 0
-    command = [sys.executable, arguments.scorer, arguments.data / QUESTIONS, arguments.answers]
-    # the reader's own scorer, on files he named
-    return subprocess.run(command, check=False).returncode
+    parser = asking_parser("python -m benchmarks.after_sales", __doc__, "the benchmark's generator")
+    return asked(parser, sys.argv[1:], QUESTIONS, _run)
 
 
 if __name__ == "__main__":

@@ -9,12 +9,8 @@ question only its text and its conversation go in, and settings are as shipped.
 from __future__ import annotations
 
 import argparse
-import asyncio
 import json
-import shutil
-import subprocess
 import sys
-import tempfile
 import time
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
@@ -27,10 +23,10 @@ from typing import Any, Final
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
+from benchmarks.answering import BadData, asked, asking_parser
 from benchmarks.figures import percentile
-from benchmarks.stores import STORE_SETS, LeftOut, open_store_set
+from benchmarks.stores import open_store_set
 from ecphoria.engine import Engine
-from ecphoria.logs import configure_logging
 from ecphoria.model import (
     EveryUser,
     MemoryInput,
@@ -51,10 +47,6 @@ LIMIT: Final = 50
 
 _APART: Final = timedelta(seconds=1)
 _LOADED: Final = "loaded.json"
-
-
-class BadData(Exception):
-    """A directory that the benchmark's prepare.py did not write."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -193,9 +185,8 @@ def ranked(memory_ids: Sequence[str], stands_for: Mapping[str, Sequence[str]]) -
     return list(found)
 
 
-async def _run(arguments: argparse.Namespace, console: Console) -> None:
+async def _run(arguments: argparse.Namespace, root: Path, console: Console) -> None:
     turns, questions = read_turns(arguments.data), read_questions(arguments.data)
-    root: Path = arguments.keep
     loaded = root / _LOADED
     size = (arguments.data / MEMORIES).stat().st_size
     scope = Scope(TENANT, "benchmark", frozenset({Role.ADMIN}), EveryUser.OF_TENANT)
@@ -214,7 +205,7 @@ async def _run(arguments: argparse.Namespace, console: Console) -> None:
                     kept = {"size": size, "stands_for": stands_for}
                     loaded.write_text(json.dumps(kept), encoding="utf-8")
                 task = progress.add_task("ask", total=len(questions))
-                with arguments.ranked.open("w", encoding="utf-8") as out:
+                with arguments.answers.open("w", encoding="utf-8") as out:
                     for question in questions:
                         start = time.perf_counter()
                         found = await engine.recall(
@@ -227,57 +218,17 @@ async def _run(arguments: argparse.Namespace, console: Console) -> None:
                         out.write(json.dumps(line, ensure_ascii=False) + "\n")
                         progress.advance(task)
     console.print(
-        f"{len(questions)} rankings written to {arguments.ranked.name}; recall, ms: "
+        f"{len(questions)} rankings written to {arguments.answers.name}; recall, ms: "
         f"p50 {percentile(times, 50):.0f}, p95 {percentile(times, 95):.0f}, "
         f"p99 {percentile(times, 99):.0f}",
         highlight=False,
     )
 
 
-def _arguments(given: list[str]) -> argparse.Namespace:
-    parser = argparse.ArgumentParser(prog="python -m benchmarks.conversations", description=__doc__)
-    parser.add_argument(
-        "--data", type=Path, required=True, help="directory that prepare.py of the benchmark wrote"
-    )
-    parser.add_argument("--ranked", type=Path, required=True, help="file for the rankings")
-    parser.add_argument(
-        "--stores", choices=STORE_SETS, default=STORE_SETS[0], help="default: embedded"
-    )
-    parser.add_argument(
-        "--keep",
-        type=Path,
-        help="directory to keep the loaded embedded stores in; the next run uses them again",
-    )
-    parser.add_argument(
-        "--scorer", type=Path, help="score.py of the benchmark, to be run on the rankings"
-    )
-    arguments = parser.parse_args(given)
-    if arguments.keep is not None and arguments.stores != "embedded":
-        parser.error("--keep: only embedded stores can be kept")
-    return arguments
-
-
 def main() -> int:
     """Run what the command line asks for."""
-    arguments = _arguments(sys.argv[1:])
-    configure_logging("warning")
-    console = Console()
-    kept = arguments.keep is not None
-    if not kept:
-        arguments.keep = Path(tempfile.mkdtemp(prefix="ecphoria-bench-"))
-    try:
-        asyncio.run(_run(arguments, console))
-    except (BadData, LeftOut) as error:
-        console.print(f"[red]error[/]: {error}", highlight=False)
-        return 2
-    finally:
-        if not kept:
-            shutil.rmtree(arguments.keep, ignore_errors=True)
-    if arguments.scorer is None:
-        return 0
-    command = [sys.executable, arguments.scorer, arguments.data / QUESTIONS, arguments.ranked]
-    # the reader's own scorer, on files he named
-    return subprocess.run(command, check=False).returncode
+    parser = asking_parser("python -m benchmarks.conversations", __doc__, "prepare.py")
+    return asked(parser, sys.argv[1:], QUESTIONS, _run)
 
 
 if __name__ == "__main__":

@@ -9,11 +9,8 @@ answer? Half of the users are held out; the expected calibration error is theirs
 from __future__ import annotations
 
 import argparse
-import asyncio
 import json
-import shutil
 import sys
-import tempfile
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, fields
 from pathlib import Path
@@ -23,10 +20,10 @@ import numpy as np
 from numpy.typing import NDArray
 from rich.console import Console
 
-from benchmarks.after_sales import QUESTIONS, TENANT, BadData, bar, load
-from benchmarks.stores import LeftOut, open_store_set
+from benchmarks.after_sales import QUESTIONS, TENANT, load
+from benchmarks.answering import bar, in_stores
+from benchmarks.stores import open_store_set
 from ecphoria.engine import Engine
-from ecphoria.logs import configure_logging
 from ecphoria.model import EveryUser, RecallRequest, Role, Scope, parse_time
 from ecphoria.recall import calibration
 from ecphoria.recall.answer import Question
@@ -183,12 +180,12 @@ def _gate(
     return float(np.mean(passed[True])), 1 - float(np.mean(passed[False]))
 
 
-async def _run(arguments: argparse.Namespace, console: Console) -> None:
+async def _run(arguments: argparse.Namespace, root: Path, console: Console) -> None:
     rows: list[dict[str, Any]] = []
     if arguments.again:
         rows = json.loads(arguments.features.read_text(encoding="utf-8"))
     for directory in () if arguments.again else arguments.data:
-        keep = arguments.keep / directory.name
+        keep = root / directory.name
         keep.mkdir(parents=True, exist_ok=True)
         rows += await collect(directory, keep, console)
     if arguments.features and not arguments.again:
@@ -239,20 +236,7 @@ def main() -> int:
     arguments = parser.parse_args()
     if arguments.again and arguments.features is None:
         parser.error("--again needs --features")
-    configure_logging("warning")
-    console = Console()
-    kept = arguments.keep is not None
-    if not kept:
-        arguments.keep = Path(tempfile.mkdtemp(prefix="ecphoria-tune-"))
-    try:
-        asyncio.run(_run(arguments, console))
-    except (BadData, LeftOut) as error:
-        console.print(f"[red]error[/]: {error}", highlight=False)
-        return 2
-    finally:
-        if not kept:
-            shutil.rmtree(arguments.keep, ignore_errors=True)
-    return 0
+    return in_stores(arguments, _run)
 
 
 if __name__ == "__main__":

@@ -1,0 +1,94 @@
+"""What the benchmarks share that ask questions: command line, progress, stores, scorer."""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable, Coroutine, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, TypeAlias
+
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+
+from benchmarks.stores import STORE_SETS, LeftOut
+from ecphoria.logs import configure_logging
+
+Work: TypeAlias = Callable[[argparse.Namespace, Path, Console], Coroutine[Any, Any, None]]
+
+
+class BadData(Exception):
+    """What is read is not what the benchmark's own program writes."""
+
+
+@contextmanager
+def bar(console: Console, what: str, total: int) -> Iterator[Callable[[int], None]]:
+    """Show a progress bar; yield what moves it to so many."""
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn())
+    with Progress(*columns, TimeElapsedColumn(), console=console) as progress:
+        task = progress.add_task(what, total=total)
+        yield lambda done: progress.update(task, completed=done)
+
+
+def asking_parser(prog: str, description: str | None, writer: str) -> argparse.ArgumentParser:
+    """Return a command line for a benchmark whose answers a scorer reads.
+
+    Args:
+        prog: How it is called.
+        description: What it does.
+        writer: The benchmark's program that writes the data.
+    """
+    parser = argparse.ArgumentParser(prog=prog, description=description)
+    parser.add_argument("--data", type=Path, required=True, help=f"directory that {writer} wrote")
+    parser.add_argument("--answers", type=Path, required=True, help="file for the answers")
+    parser.add_argument(
+        "--stores", choices=STORE_SETS, default=STORE_SETS[0], help="default: embedded"
+    )
+    parser.add_argument(
+        "--keep",
+        type=Path,
+        help="directory to keep the loaded embedded stores in; the next run uses them again",
+    )
+    parser.add_argument(
+        "--scorer", type=Path, help="score.py of the benchmark, to be run on the answers"
+    )
+    return parser
+
+
+def asked(parser: argparse.ArgumentParser, given: list[str], questions: str, work: Work) -> int:
+    """Ask, and run the scorer if there is one; return the exit status.
+
+    Args:
+        parser: From `asking_parser`.
+        given: The command line's arguments.
+        questions: Name of the file of questions that the scorer reads.
+        work: Asks; gets the arguments, the directory for the stores, and the console.
+    """
+    arguments = parser.parse_args(given)
+    if arguments.keep is not None and arguments.stores != "embedded":
+        parser.error("--keep: only embedded stores can be kept")
+    status = in_stores(arguments, work)
+    if status or arguments.scorer is None:
+        return status
+    command = [sys.executable, arguments.scorer, arguments.data / questions, arguments.answers]
+    # the reader's own scorer, on files he named
+    return subprocess.run(command, check=False).returncode
+
+
+def in_stores(arguments: argparse.Namespace, work: Work) -> int:
+    """Do the work in a directory that is kept or removed; return the exit status."""
+    configure_logging("warning")
+    console = Console()
+    with tempfile.TemporaryDirectory(
+        prefix="ecphoria-bench-", ignore_cleanup_errors=True
+    ) as passing:
+        try:
+            asyncio.run(work(arguments, arguments.keep or Path(passing), console))
+        except (BadData, LeftOut) as error:
+            console.print(f"[red]error[/]: {error}", highlight=False)
+            return 2
+    return 0
