@@ -310,7 +310,15 @@ async def _measure(run: _Run, progress: Progress) -> dict[str, Any]:
     async with run.stores.bare() as (driver, milvus):
         graph = Graph(driver, run.engine.settings.neo4j_database)
         labels = sorted(run.engine.domain.entities)
-        writer = RawWriter(graph, milvus, run.engine.embedder, raw_cypher(labels), _PREFIX)
+        made = await run.engine.index.info()
+        writer = RawWriter(
+            graph,
+            milvus,
+            run.engine.embedder,
+            raw_cypher(labels),
+            _PREFIX,
+            any(info.lexical for info in made.values()),
+        )
         sampler = _Sampler(run, writer)
         half = run.memories // 2
         if await _import(run, sampler, watches[0], times, tick, kill_at=half) is not None:
