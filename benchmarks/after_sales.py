@@ -10,8 +10,7 @@ import argparse
 import json
 import sys
 import time
-from collections.abc import AsyncIterator, Mapping
-from contextlib import AsyncExitStack, asynccontextmanager
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
@@ -19,15 +18,13 @@ from typing import Any, Final
 import httpx
 from rich.console import Console
 
-from benchmarks.answering import BadData, asked, asking_parser, bar
+from benchmarks.answering import BadData, asked, asking_parser, bar, graphql_client
 from benchmarks.figures import percentile
 from benchmarks.stores import open_store_set
 from ecphoria.bulk_import import import_files
 from ecphoria.engine import Engine
-from ecphoria.governance.keys import create_key
 from ecphoria.model import EveryUser, Role, Scope
-from ecphoria_graphql.app import GRAPHQL_PATH, create_app_for
-from ecphoria_graphql.server import running_server
+from ecphoria_graphql.app import GRAPHQL_PATH
 
 FILES: Final = ("entities.jsonl", "relations.jsonl", "memories.jsonl")
 QUESTIONS: Final = "questions.jsonl"
@@ -35,7 +32,6 @@ TENANT: Final = "after-sales"
 # As many as the scorer looks at.
 MEMORIES, ENTITIES = 5, 20
 
-_HTTP_TIMEOUT_S: Final = 120.0
 _LOADED: Final = "loaded.json"
 _OPERATION: Final = """
 query Ask($question: String!, $userId: ID!, $asOf: DateTime!, $limit: Int!, $entityLimit: Int!) {
@@ -115,29 +111,6 @@ def _lines(file: Path) -> int:
         return sum(1 for _ in stream)
 
 
-@asynccontextmanager
-async def _client(engine: Engine, scope: Scope) -> AsyncIterator[httpx.AsyncClient]:
-    """Serve the engine on a port of this process; yield a client with a key of the tenant."""
-    async with AsyncExitStack() as stack:
-        url = await stack.enter_async_context(running_server(create_app_for(engine)))
-        _, secret = await create_key(
-            engine.graph,
-            engine.clock,
-            tenant=scope.tenant,
-            name="benchmark",
-            roles=scope.roles,
-            users=EveryUser.OF_TENANT,
-        )
-        yield await stack.enter_async_context(
-            httpx.AsyncClient(
-                base_url=url,
-                headers={"Authorization": f"Bearer {secret}"},
-                timeout=_HTTP_TIMEOUT_S,
-                trust_env=False,
-            )
-        )
-
-
 async def _ask(client: httpx.AsyncClient, question: Question) -> Mapping[str, Any]:
     variables = {
         "question": question.text,
@@ -176,7 +149,7 @@ async def _run(arguments: argparse.Namespace, root: Path, console: Console) -> N
         settings = stores.settings("bench", root / "data")
         async with Engine.open(settings) as engine:
             await load(engine, scope, arguments.data, root, console)
-            async with _client(engine, scope) as client:
+            async with graphql_client(engine, scope) as client:
                 await _ask(client, questions[0])
                 with (
                     arguments.answers.open("w", encoding="utf-8") as out,

@@ -7,18 +7,26 @@ import asyncio
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable, Coroutine, Iterator
-from contextlib import contextmanager
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterator
+from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Any, Final, TypeAlias
 
+import httpx
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
 from benchmarks.stores import STORE_SETS, LeftOut
+from ecphoria.engine import Engine
+from ecphoria.governance.keys import create_key
 from ecphoria.logs import configure_logging
+from ecphoria.model import EveryUser, Scope
+from ecphoria_graphql.app import create_app_for
+from ecphoria_graphql.server import running_server
 
 Work: TypeAlias = Callable[[argparse.Namespace, Path, Console], Coroutine[Any, Any, None]]
+
+_HTTP_TIMEOUT_S: Final = 120.0
 
 
 class BadData(Exception):
@@ -92,3 +100,26 @@ def in_stores(arguments: argparse.Namespace, work: Work) -> int:
             console.print(f"[red]error[/]: {error}", highlight=False)
             return 2
     return 0
+
+
+@asynccontextmanager
+async def graphql_client(engine: Engine, scope: Scope) -> AsyncIterator[httpx.AsyncClient]:
+    """Serve the engine on a port of this process; yield a client with a key of the tenant."""
+    _, secret = await create_key(
+        engine.graph,
+        engine.clock,
+        tenant=scope.tenant,
+        name="benchmark",
+        roles=scope.roles,
+        users=EveryUser.OF_TENANT,
+    )
+    async with (
+        running_server(create_app_for(engine)) as url,
+        httpx.AsyncClient(
+            base_url=url,
+            headers={"Authorization": f"Bearer {secret}"},
+            timeout=_HTTP_TIMEOUT_S,
+            trust_env=False,
+        ) as client,
+    ):
+        yield client

@@ -16,10 +16,10 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final
 
-import httpx
 from neo4j import AsyncDriver
 from pymilvus import AsyncMilvusClient
 
+from benchmarks.answering import graphql_client
 from benchmarks.data import Asked, Dataset
 from benchmarks.figures import Series, timed
 from benchmarks.recorder import (
@@ -32,10 +32,8 @@ from benchmarks.recorder import (
 )
 from benchmarks.stores import StoreSet
 from ecphoria.engine import Engine
-from ecphoria.governance.keys import create_key
-from ecphoria.model import EveryUser, RecallRequest, Scope, Vector
-from ecphoria_graphql.app import GRAPHQL_PATH, create_app_for
-from ecphoria_graphql.server import running_server
+from ecphoria.model import RecallRequest, Scope, Vector
+from ecphoria_graphql.app import GRAPHQL_PATH
 
 EMBED: Final = "embed the question"
 SEARCH: Final = "search, 3 kinds at once"
@@ -206,23 +204,7 @@ async def _graphql(
     stack: AsyncExitStack, engine: Engine, scope: Scope
 ) -> Callable[[Asked], Awaitable[Mapping[str, Any]]]:
     """Serve the engine on a port of this process; return how to ask it."""
-    url = await stack.enter_async_context(running_server(create_app_for(engine)))
-    _, secret = await create_key(
-        engine.graph,
-        engine.clock,
-        tenant=scope.tenant,
-        name="benchmark",
-        roles=scope.roles,
-        users=EveryUser.OF_TENANT,
-    )
-    client = await stack.enter_async_context(
-        httpx.AsyncClient(
-            base_url=url,
-            headers={"Authorization": f"Bearer {secret}"},
-            timeout=_HTTP_TIMEOUT_S,
-            trust_env=False,
-        )
-    )
+    client = await stack.enter_async_context(graphql_client(engine, scope))
     text = _OPERATION.read_text(encoding="utf-8")
 
     async def ask(asked: Asked) -> Mapping[str, Any]:

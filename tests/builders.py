@@ -26,6 +26,7 @@ from ecphoria.model import (
     memory_key,
 )
 from ecphoria.recall.understand import Understanding
+from ecphoria.stores.ports import VectorRow
 from ecphoria_schema.domain import load_domain, shipped_domain
 
 AFTER_SALES = shipped_domain()
@@ -91,6 +92,51 @@ def memory(id_: str = "m-1", text: str = "something happened", **more: Any) -> M
         "index_state": IndexState.INDEXED,
     } | more
     return Memory(key=memory_key(TENANT, id_), id=id_, tenant=TENANT, text=text, **values)
+
+
+def pending_memory(tenant: str, id_: str, moment: datetime, /, **more: Any) -> Memory:
+    """A memory as the graph store is given it: said, and true, from a moment on."""
+    values: dict[str, Any] = {
+        "user_id": "u1",
+        "kind": "episodic",
+        "topic": None,
+        "text": f"text of {id_}",
+        "lang": "en",
+        "importance": 0.5,
+        "source_id": "crm",
+        "privacy": "internal",
+        "occurred_at": moment,
+        "valid_from": moment,
+        "valid_until": None,
+        "expires_at": None,
+        "recorded_at": moment,
+        "status": Status.ACTIVE,
+        "tier": "hot",
+        "content_hash": f"hash of {id_}",
+        "embedding_model": "model",
+        "index_state": IndexState.PENDING,
+    } | more
+    return Memory(key=memory_key(tenant, id_), id=id_, tenant=tenant, **values)
+
+
+def vector_row(tenant: str, name: str, moment: datetime, /, **more: Any) -> VectorRow:
+    """A row as the vector index is given it: valid from a moment on; `vector` must be named."""
+    values: dict[str, Any] = {
+        "user_id": "U1",
+        "kind": "episodic",
+        "topic": "order",
+        "source_id": "crm",
+        "privacy": "internal",
+        "importance": 0.5,
+        "valid_from": moment,
+        "valid_until": None,
+        "expires_at": None,
+        "status": "active",
+        "tier": "hot",
+        "lang": "en",
+        "hash": "0" * 32,
+    } | more
+    return VectorRow(**({"key": memory_key(tenant, name), "tenant": tenant} | values))
 
 
 def understanding(**more: Any) -> Understanding:

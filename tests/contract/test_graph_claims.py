@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 import asyncio
-from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 import pytest
 
+from builders import pending_memory
 from ecphoria.model import (
     EntityRef,
     IndexState,
     Link,
     LinkMethod,
-    Memory,
     Status,
     entity_key,
     memory_key,
@@ -51,33 +50,15 @@ def day(number):
 
 
 def memory(tenant, id_, value=None, at=0.0, **changes):
-    base = Memory(
-        key=memory_key(tenant, id_),
-        id=id_,
-        tenant=tenant,
-        user_id="u1",
-        kind="episodic",
-        topic="order_status",
-        text=f"订单 status: {value}",
-        lang="en",
-        importance=0.5,
-        source_id="crm",
-        privacy="internal",
-        occurred_at=day(at),
-        valid_from=day(at),
-        valid_until=None,
-        expires_at=None,
-        recorded_at=NOW,
-        status=Status.ACTIVE,
-        tier="hot",
-        content_hash=f"hash of {id_}",
-        embedding_model="model",
-        index_state=IndexState.PENDING,
-        attribute="order.status" if value else None,
-        value=value,
-        claim=f"{tenant}|Claim|1" if value else None,
-    )
-    return replace(base, **changes)
+    values = {
+        "topic": "order_status",
+        "text": f"订单 status: {value}",
+        "recorded_at": NOW,
+        "attribute": "order.status" if value else None,
+        "value": value,
+        "claim": f"{tenant}|Claim|1" if value else None,
+    } | changes
+    return pending_memory(tenant, id_, day(at), **values)
 
 
 async def write(graph, *memories, call="t", now=NOW, **more):

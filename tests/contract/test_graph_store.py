@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from builders import pending_memory
 from ecphoria.errors import (
     CardinalityViolated,
     ConfigurationInvalid,
@@ -26,7 +27,6 @@ from ecphoria.model import (
     IndexState,
     Link,
     LinkMethod,
-    Memory,
     Role,
     Status,
     entity_key,
@@ -67,31 +67,12 @@ def relation(type_, from_, to):
 
 
 def memory(tenant, id_, **changes):
-    base = Memory(
-        key=memory_key(tenant, id_),
-        id=id_,
-        tenant=tenant,
-        user_id="u1",
-        kind="episodic",
-        topic="warranty",
-        text=f"text of {id_}",
-        lang="en",
-        importance=0.5,
-        source_id="crm",
-        privacy="internal",
-        occurred_at=NOW,
-        valid_from=NOW - timedelta(days=1),
-        valid_until=None,
-        expires_at=None,
-        recorded_at=NOW,
-        status=Status.ACTIVE,
-        tier="hot",
-        content_hash=f"hash of {id_}",
-        embedding_model="model",
-        index_state=IndexState.PENDING,
-        reliability=0.95,
-    )
-    return replace(base, **changes)
+    values = {
+        "topic": "warranty",
+        "valid_from": NOW - timedelta(days=1),
+        "reliability": 0.95,
+    } | changes
+    return pending_memory(tenant, id_, NOW, **values)
 
 
 CHAIN = (

@@ -16,6 +16,7 @@ import pytest
 import pytest_asyncio
 from pymilvus import AsyncMilvusClient
 
+from builders import vector_row
 from ecphoria.errors import InvalidInput, InvalidScope, StoreError
 from ecphoria.language.terms import terms
 from ecphoria.model import EmbeddingSpec, memory_key
@@ -34,26 +35,7 @@ _NUMBERS = itertools.count()
 
 
 def make_row(tenant: str, name: str, text: str, /, **changes: object) -> VectorRow:
-    row = VectorRow(
-        key=memory_key(tenant, name),
-        tenant=tenant,
-        user_id="U1",
-        kind="episodic",
-        topic="order",
-        source_id="crm",
-        privacy="internal",
-        importance=0.5,
-        valid_from=T - DAY,
-        valid_until=None,
-        expires_at=None,
-        status="active",
-        tier="hot",
-        lang="en",
-        hash="0" * 32,
-        vector=EAST,
-        terms=terms(text),
-    )
-    return dataclasses.replace(row, **changes)  # type: ignore[arg-type]
+    return vector_row(tenant, name, T - DAY, **({"vector": EAST, "terms": terms(text)} | changes))
 
 
 def make_filter(tenant: str, /, **changes: object) -> VectorFilter:

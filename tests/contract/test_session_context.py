@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from ecphoria.model import IndexState, Memory, Status, memory_key
+from builders import pending_memory
+from ecphoria.model import memory_key
 from ecphoria.remember.indexing import contexts_of
 from ecphoria.stores.neo4j import Neo4jGraph
 from ecphoria.stores.ports import CONTEXT_MEMORIES, NewMemory
@@ -34,32 +34,13 @@ async def graph(stores):
 def said(tenant, number, **changes):
     """Return what was said so many minutes after the beginning."""
     id_ = changes.pop("id", f"m{number}")
-    base = Memory(
-        key=memory_key(tenant, id_),
-        id=id_,
-        tenant=tenant,
-        user_id="u1",
-        kind="episodic",
-        topic=None,
-        text=f"said {id_}",
-        lang="en",
-        importance=0.5,
-        source_id="crm",
-        privacy="internal",
-        occurred_at=NOW + timedelta(minutes=number),
-        valid_from=NOW + timedelta(minutes=number),
-        valid_until=None,
-        expires_at=None,
-        recorded_at=NOW,
-        status=Status.ACTIVE,
-        tier="hot",
-        content_hash=f"hash of {id_}",
-        embedding_model="model",
-        index_state=IndexState.PENDING,
-        session_id="s1",
-        reliability=0.9,
-    )
-    return replace(base, **changes)
+    values = {
+        "text": f"said {id_}",
+        "recorded_at": NOW,
+        "session_id": "s1",
+        "reliability": 0.9,
+    } | changes
+    return pending_memory(tenant, id_, NOW + timedelta(minutes=number), **values)
 
 
 async def write(graph, memories, token):

@@ -25,6 +25,7 @@ from pymilvus import AsyncMilvusClient, DataType
 from structlog.testing import capture_logs
 
 import builders
+from builders import vector_row
 from ecphoria.errors import (
     ConfigurationInvalid,
     EmbeddingMismatch,
@@ -83,26 +84,7 @@ def vector_at(degrees: float) -> tuple[float, ...]:
 
 
 def make_row(tenant: str, name: str, /, **changes: object) -> VectorRow:
-    key = memory_key(tenant, name)
-    row = VectorRow(
-        key=key,
-        tenant=tenant,
-        user_id="U1",
-        kind="episodic",
-        topic="order",
-        source_id="crm",
-        privacy="internal",
-        importance=0.5,
-        valid_from=T - DAY,
-        valid_until=None,
-        expires_at=None,
-        status="active",
-        tier="hot",
-        lang="en",
-        hash="0" * 32,
-        vector=EAST,
-    )
-    return dataclasses.replace(row, **changes)  # type: ignore[arg-type]
+    return vector_row(tenant, name, T - DAY, **({"vector": EAST} | changes))
 
 
 def make_filter(tenant: str, /, **changes: object) -> VectorFilter:

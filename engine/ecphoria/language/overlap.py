@@ -16,15 +16,18 @@ from ecphoria.language.terms import terms
 _FEW = 20
 
 
+def rarity(having: int, total: int) -> float:
+    """Return how much a term counts that so many of all texts have."""
+    return math.log(1 + (total - having + 0.5) / (having + 0.5))
+
+
 def overlaps(question: str, texts: Sequence[str]) -> tuple[float, ...]:
     """Return for each text the weighted share of the question's words that it has, 0..1."""
     wanted = frozenset(terms(question))
     held = [wanted.intersection(terms(text)) for text in texts]
     counts = Counter(term for some in held for term in some)
     total = max(len(texts), _FEW)
-    weights = {
-        term: math.log(1 + (total - counts[term] + 0.5) / (counts[term] + 0.5)) for term in wanted
-    }
+    weights = {term: rarity(counts[term], total) for term in wanted}
     # exact sums: the order of a set is another one in every run
     whole = math.fsum(weights.values())
     if whole <= 0:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from functools import cache
 from importlib import resources
 
@@ -36,9 +36,8 @@ class Calibration:
 
     def probability(self, found: Features) -> float:
         """Return the probability, 0..1, that a memory with these features answers."""
-        values = asdict(found)
         total = self.bias + math.fsum(
-            weight * math.prod(values[part] for part in name.split("*"))
+            weight * math.prod(getattr(found, part) for part in name.split("*"))
             for name, weight in self.weights.items()
         )
         return 1 / (1 + math.exp(-min(_FAR, max(-_FAR, total))))

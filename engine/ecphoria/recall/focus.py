@@ -36,6 +36,11 @@ def described(entities: Iterable[Entity], domain: Domain) -> dict[str, str]:
     return found
 
 
+def may_be_described(near: Neighbourhood) -> bool:
+    """Whether a description can tell more: not when exactly one thing is named."""
+    return len(near.specific(near.mentions)) != 1
+
+
 def focus(
     near: Neighbourhood,
     wanted: Understanding,
@@ -65,7 +70,7 @@ def focus(
             return ordered, f"{wanted.order} of its kind"
     if chosen:
         return chosen, how
-    if len(named) == 1:
+    if not may_be_described(near):
         return frozenset(), ""
     return _as_described(pool, fits), "as described"
 

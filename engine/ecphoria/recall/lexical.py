@@ -11,6 +11,7 @@ import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
 
+from ecphoria.language.overlap import rarity
 from ecphoria.stores.ports import TermHit
 
 # Robertson and Zaragoza 2009. Memories are short, and a long one is no less to the point: length
@@ -34,10 +35,9 @@ def lexical_fit(asked: Sequence[str], hits: Sequence[TermHit]) -> Mapping[str, f
         return {}
     lengths = {key: math.fsum(held.values()) for key, held in counts.items()}
     mean = math.fsum(lengths.values()) / total
-    weights: dict[str, float] = {}
-    for term in wanted:
-        having = sum(1 for held in counts.values() if held.get(term))
-        weights[term] = math.log(1 + (total - having + 0.5) / (having + 0.5))
+    weights = {
+        term: rarity(sum(1 for held in counts.values() if held.get(term)), total) for term in wanted
+    }
     whole = math.fsum(weights.values())
     fits: dict[str, float] = {}
     for key, held in counts.items():

@@ -15,7 +15,7 @@ from ecphoria.model import Action, RecallRequest, RecallResult, Scope, SessionCo
 from ecphoria.parts import EngineParts
 from ecphoria.recall.answer import Question, answer, dropped_below_gate, no_answer
 from ecphoria.recall.as_known import as_then
-from ecphoria.recall.focus import described, focus
+from ecphoria.recall.focus import described, focus, may_be_described
 from ecphoria.recall.neighbourhood import Neighbourhood
 from ecphoria.recall.rank import Asked, Candidate, candidates, diversified, scaled, trusted_first
 from ecphoria.recall.request import checked_request
@@ -196,10 +196,10 @@ async def _focused(
     parts: EngineParts, question: Question, near: Neighbourhood
 ) -> tuple[Neighbourhood, str]:
     """Return the neighbourhood of what the question means, and by what it tells."""
-    texts = described(near.entities.values(), parts.domain)
     fits: Mapping[str, float] = {}
-    if texts and not near.lost:
-        fits = await _fits(parts, question.request.question, texts)
+    if not near.lost and may_be_described(near):
+        texts = described(near.entities.values(), parts.domain)
+        fits = await _fits(parts, question.request.question, texts) if texts else {}
     keys, how = focus(near, question.wanted, fits, domain=parts.domain, as_of=question.as_of)
     if not keys:
         return near, ""

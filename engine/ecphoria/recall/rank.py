@@ -7,6 +7,7 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
+from functools import lru_cache
 
 from ecphoria.decay import heat
 from ecphoria.language.contradiction import disagree
@@ -152,9 +153,8 @@ def _entity_fit(hops: int | None, *, specific: bool) -> float:
 def _topic_match(wanted: Sequence[str], memory: Memory) -> float:
     """Return which share of the question's topics is met, the likelier ones counting more."""
     weights = {topic: 1 / (1 + place) for place, topic in enumerate(wanted)}
-    met = sum(
-        weight for topic, weight in weights.items() if topic == memory.topic or topic in memory.tags
-    )
+    held = _topics(memory)
+    met = sum(weight for topic, weight in weights.items() if topic in held)
     return met / sum(weights.values()) if weights else _NO_TOPIC
 
 
@@ -213,9 +213,8 @@ def _because(
     if found.words >= _WORDS_TOLD:
         because.append(f"has {found.words:.0%} of the question's words, by weight")
     if found.topic and asked.wanted.topics:
-        shared = [
-            topic for topic in asked.wanted.topics if topic == memory.topic or topic in memory.tags
-        ]
+        held = _topics(memory)
+        shared = [topic for topic in asked.wanted.topics if topic in held]
         because.append(f"same topic ({', '.join(shared)})")
     if found.attribute:
         because.append(f"gives the {memory.attribute} asked for")
@@ -235,10 +234,17 @@ def score(found: Features, weights: RankWeights) -> float:
 
     The business rules together weigh three times what similarity does.
     """
-    chosen = weights.model_dump()
-    whole = math.fsum(weight for weight in chosen.values() if weight > 0) or 1.0
-    total = math.fsum(weight * getattr(found, name) for name, weight in chosen.items()) / whole
+    chosen, whole = _chosen(weights)
+    total = math.fsum(weight * getattr(found, name) for name, weight in chosen) / whole
     return total * _LOST if found.lost else total
+
+
+@lru_cache(maxsize=8)
+def _chosen(weights: RankWeights) -> tuple[tuple[tuple[str, float], ...], float]:
+    """Return the weights by name, and the sum of those that speak for a memory."""
+    chosen: dict[str, float] = weights.model_dump()
+    whole = math.fsum(weight for weight in chosen.values() if weight > 0) or 1.0
+    return tuple(chosen.items()), whole
 
 
 def _candidate(
@@ -278,14 +284,13 @@ def diversified(
         )[:_MAX_RULES],
         limit,
     )
-    facts = _distinct([item for item in ranked if not item.is_rule], limit)
+    kept = _distinct([item for item in ranked if not item.is_rule], limit)
     placed = rules[: len(_PLACES)] if wants_rule else _to_the_point(rules[:1])
-    first = list(facts)
     for rule, place in zip(placed, _PLACES if wants_rule else _PLACES[1:], strict=False):
-        first.insert(place, rule)
-    rest = [item for item in rules if item not in placed]
-    kept = first
-    for rule in rest:
+        kept.insert(place, rule)
+    for rule in rules:
+        if rule in placed:
+            continue
         # the others stand where their score puts them, behind those that have a place
         after = next(
             (
