@@ -39,7 +39,7 @@ Floats: TypeAlias = NDArray[np.float64]
 FITTED: Final = (
     "similarity",
     "words",
-    "topic",
+    "likeliest",
     "apart",
     "over",
     "own_words",

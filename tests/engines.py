@@ -8,6 +8,7 @@ from dataclasses import fields, replace
 from ecphoria.access_log import AccessLog
 from ecphoria.language.sameness import content
 from ecphoria.model import Memory
+from ecphoria.recall.query_cache import QueryCache
 from ecphoria.remember.indexing import is_indexed, row_fields
 from ecphoria.stores.ports import RowFields
 from ecphoria_schema.domain import KINDS
@@ -18,7 +19,8 @@ PAGE = 500
 def with_clock(engine, clock, **parts):
     """Return the same engine as another process would have it: its own clock, nothing noted."""
     access = AccessLog(parts.get("graph", engine.graph), engine.domain, clock)
-    return replace(engine, clock=clock, access=access, **parts)
+    kept = {"queries": QueryCache(engine.settings.query_cache_size)} | parts
+    return replace(engine, clock=clock, access=access, **kept)
 
 
 async def all_memories(engine, tenant) -> list[Memory]:

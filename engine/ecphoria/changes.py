@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 from collections import defaultdict
-from collections.abc import AsyncIterator, Iterable, Iterator
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator
 
 from ecphoria.model import MemoryChange
 
@@ -19,14 +19,24 @@ class ChangeFeed:
     It belongs to one event loop. Changes made by other processes are not seen.
     """
 
-    def __init__(self) -> None:
-        """Begin without listeners."""
+    def __init__(self, told: Callable[[str, str | None], None] | None = None) -> None:
+        """Begin without listeners.
+
+        Args:
+            told: Called once a batch for each tenant and user (None = shared) whose memories
+                have changed, before any listener gets to know.
+        """
+        self._told = told
         self._listeners: dict[tuple[str, str | None], set[asyncio.Queue[MemoryChange]]] = (
             defaultdict(set)
         )
 
     def publish(self, changes: Iterable[MemoryChange]) -> None:
         """Hand out changes; never waits."""
+        changes = tuple(changes)
+        if self._told is not None:
+            for owner in dict.fromkeys((change.tenant, change.user_id) for change in changes):
+                self._told(*owner)
         for change in changes:
             for queue in self._listeners.get((change.tenant, change.user_id), ()):
                 if queue.full():

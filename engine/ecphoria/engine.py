@@ -50,9 +50,11 @@ from ecphoria.model import (
 )
 from ecphoria.parts import EngineParts
 from ecphoria.recall.pipeline import recall
+from ecphoria.recall.query_cache import QueryCache
 from ecphoria.remember.by_hand import correct, retract, supersede
 from ecphoria.remember.entities import upsert_entities
 from ecphoria.remember.pipeline import remember
+from ecphoria.reranking.open import open_reranker
 from ecphoria.session.flush import SessionFlush, end_session, flush_before_end
 from ecphoria.session.summary import ExtractiveSummarizer
 from ecphoria.session.turns import remember_turn, session_context
@@ -98,12 +100,15 @@ class Engine(EngineParts):
         Raises:
             DomainFileInvalid: With every fault of the domain file.
             StoreError: When a store cannot be started, reached, or does not fit the settings.
-            ModelUnavailable: When the embedding model cannot be loaded.
+            ModelUnavailable: When the embedding model or the reranker cannot be loaded.
         """
         domain = open_domain(settings)
         async with contextlib.AsyncExitStack() as stack:
             embedder = await open_embedder(settings)
             stack.push_async_callback(embedder.close)
+            reranker = await open_reranker(settings)
+            if reranker is not None:
+                stack.push_async_callback(reranker.close)
             graph, index = await stack.enter_async_context(open_stores(settings, domain))
             await graph.migrate()
             clock = clock or Clock()
@@ -119,6 +124,7 @@ class Engine(EngineParts):
             access = AccessLog(graph, domain, clock)
             await stack.enter_async_context(access.running())
             sessions = await stack.enter_async_context(open_sessions(settings))
+            queries = QueryCache(settings.query_cache_size)
             engine = cls(
                 graph=graph,
                 index=index,
@@ -129,9 +135,11 @@ class Engine(EngineParts):
                 clock=clock,
                 extractor=extractor,
                 access=access,
-                changes=ChangeFeed(),
+                changes=ChangeFeed(told=queries.drop),
                 sessions=sessions,
                 summarizer=ChatSummarizer(chat) if chat else ExtractiveSummarizer(lexicon),
+                queries=queries,
+                reranker=reranker,
             )
             stack.push_async_callback(flush_before_end, engine)
             yield engine
@@ -150,16 +158,19 @@ class Engine(EngineParts):
         )
 
     async def warm_up(self) -> None:
-        """Load the model and let the graph store plan every expansion.
+        """Load the models and let the graph store plan every expansion.
 
         A graph store takes seconds to plan a text that it has never seen (measured: 2 to 6 s on
         Neo4j), which the first question would pay for.
 
         Raises:
             StoreUnavailable: When the graph does not answer.
-            EmbeddingFailed: When the model fails.
+            EmbeddingFailed: When the embedding model fails.
+            RerankingFailed: When the reranker fails.
         """
         await self.embedder.embed_query("warm up")
+        if self.reranker is not None:
+            await self.reranker.scores("warm up", ["warm up"])
         for path in self.domain.paths:
             await self.graph.expand(
                 ExpandQuery(

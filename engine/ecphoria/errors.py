@@ -276,7 +276,7 @@ class EmbeddingMismatch(StoreError):
 
 
 class ModelUnavailable(EcphoriaError):
-    """The embedding model, or the package that runs it, is not installed or cannot be loaded."""
+    """A model, or the package that runs it, is not installed or cannot be loaded."""
 
     code = "MODEL_UNAVAILABLE"
     remedy = "Install the extra named in the message, or name a model that exists locally."
@@ -287,6 +287,14 @@ class EmbeddingFailed(EcphoriaError):
 
     code = "EMBEDDING_FAILED"
     remedy = "The memory is kept and indexed later; `ecphoria doctor` tests the model."
+    retryable = True
+
+
+class RerankingFailed(EcphoriaError):
+    """The reranker failed on a question, or did not answer in time."""
+
+    code = "RERANKING_FAILED"
+    remedy = "The answer comes in the order without it; `ecphoria doctor` tests the model."
     retryable = True
 
 

@@ -629,6 +629,7 @@ class RecallRequest:
         time_zone: IANA name of the zone in which "yesterday" is read; that of the settings if None.
         since: What happened from then on is asked for; as understood if neither it nor `until`.
         until: What happened before then is asked for.
+        explain: Tell of each memory that was looked at why it is, or is not, in the answer.
     """
 
     question: str
@@ -645,6 +646,7 @@ class RecallRequest:
     time_zone: str | None = None
     since: datetime | None = None
     until: datetime | None = None
+    explain: bool = False
 
 
 TimelinessLevel: TypeAlias = Literal["STABLE", "NORMAL", "HIGH_RISK", "EXPIRED"]
@@ -710,12 +712,53 @@ class RecalledRelation:
 
 
 @dataclass(frozen=True, slots=True)
+class FeatureShare:
+    """What one feature of a memory adds to its rank score.
+
+    Attributes:
+        value: The feature, mostly 0..1 (see `ecphoria.recall.features`).
+        weight: How it weighs, from the settings.
+        share: What it adds; the shares of a memory sum to its score.
+    """
+
+    name: str
+    value: float
+    weight: float
+    share: float
+
+
+@dataclass(frozen=True, slots=True)
+class ConsideredMemory:
+    """A memory that a recall looked at, and what became of it; one that the asker may read.
+
+    Attributes:
+        place: In the order of the rank stage, from 1; None when it was dropped before.
+        relevance: Probability that it answers, 0..1; None when it was dropped before.
+        score: What the order is by; None when it was dropped before.
+        similarity: Cosine to the question; None when no search by meaning has found it.
+        features: What the score is made from, the largest share first.
+        dropped: The rule that keeps it out of the answer; None when it is in it.
+    """
+
+    memory: Memory
+    place: int | None = None
+    relevance: float | None = None
+    score: float | None = None
+    similarity: float | None = None
+    features: tuple[FeatureShare, ...] = ()
+    dropped: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class TraceStep:
     """What one stage did.
 
     Attributes:
         candidates: How many candidates it handed on.
         dropped: Rule -> how many it dropped.
+        input: What came in, e.g. ``42 seeds, 1 named``.
+        output: What it handed on, e.g. ``38 memories, 12 entities``.
+        considered: The memories it looked at, where the request asks for them.
     """
 
     stage: str
@@ -723,6 +766,9 @@ class TraceStep:
     candidates: int
     dropped: Mapping[str, int] = field(default_factory=dict)
     note: str = ""
+    input: str = ""
+    output: str = ""
+    considered: tuple[ConsideredMemory, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

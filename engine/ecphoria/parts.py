@@ -10,6 +10,8 @@ from ecphoria.clock import Clock
 from ecphoria.embedding.port import Embedder
 from ecphoria.extraction.port import FactExtractor
 from ecphoria.language.lexicon import Lexicon
+from ecphoria.recall.query_cache import QueryCache
+from ecphoria.reranking.port import Reranker
 from ecphoria.session.summary import Summarizer
 from ecphoria.settings import Settings
 from ecphoria.stores.ports import GraphStore, VectorIndex
@@ -19,7 +21,12 @@ from ecphoria_schema.domain import Domain
 
 @dataclass(frozen=True, slots=True)
 class EngineParts:
-    """What every verb works with: stores, models, the domain with its words, settings, clock."""
+    """What every verb works with: stores, models, the domain with its words, settings, clock.
+
+    Attributes:
+        queries: Vectors of questions that may be asked again.
+        reranker: Reads question and memories together; None when there is none.
+    """
 
     graph: GraphStore
     index: VectorIndex
@@ -33,3 +40,5 @@ class EngineParts:
     changes: ChangeFeed
     sessions: SessionStore
     summarizer: Summarizer
+    queries: QueryCache
+    reranker: Reranker | None = None

@@ -222,7 +222,7 @@ class Settings(BaseSettings):
         default=300, ge=1, description="Memories looked at about each entity reached."
     )
     relevance_gate: float = Field(
-        default=0.2,
+        default=0.17,
         ge=0,
         le=1,
         description="A FALLBACK when no memory answers with at least this probability.",
@@ -233,6 +233,37 @@ class Settings(BaseSettings):
     rank: RankWeights = Field(
         default=RankWeights(),
         description="How the parts of a rank score weigh, e.g. `ECPHORIA_RANK__RECENCY=0.5`.",
+    )
+
+    reranker: str | None = Field(
+        default=None,
+        pattern=r"^sentence-transformers:\S",
+        description="Cross-encoder that orders the best memories anew, e.g. "
+        "`sentence-transformers:BAAI/bge-reranker-v2-m3`, or a local path; unset = none.",
+    )
+    reranker_device: str | None = Field(
+        default=None, description="Device for the reranker, e.g. `cpu` or `cuda`."
+    )
+    reranker_top: int = Field(
+        default=30, ge=2, le=200, description="Best memories that the reranker reads."
+    )
+    reranker_weight: float = Field(
+        default=0.3,
+        ge=0,
+        le=1,
+        description="What the reranker counts in their order; all else counts the rest.",
+    )
+    reranker_timeout_s: float = Field(
+        default=5.0,
+        gt=0,
+        description="Seconds after which an answer goes without the reranker.",
+    )
+
+    query_cache_size: int = Field(
+        default=4_096,
+        ge=0,
+        le=1_000_000,
+        description="Vectors of questions and descriptions that are kept in memory; 0 = none.",
     )
 
     host: str = Field(default="127.0.0.1", description="Address the API listens on.")
@@ -271,6 +302,9 @@ class Settings(BaseSettings):
             raise ValueError(msg)
         if self.embedding_provider == "sentence-transformers" and not self.embedding_model:
             msg = "ECPHORIA_EMBEDDING_MODEL must name a model for sentence-transformers"
+            raise ValueError(msg)
+        if self.reranker_device is not None and self.reranker is None:
+            msg = "ECPHORIA_RERANKER is not set: ECPHORIA_RERANKER_DEVICE has no effect without it"
             raise ValueError(msg)
         return self
 

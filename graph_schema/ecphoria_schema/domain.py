@@ -426,6 +426,7 @@ class Domain(Model):
     default_source: FieldName
     kinds: dict[Kind, KindPolicy]
     cues: Cues = Cues()
+    synonyms: Annotated[tuple[Vocabulary, ...], Field(strict=False)] = ()
 
     @cached_property
     def walks(self) -> dict[str, Walk]:
@@ -481,6 +482,10 @@ class Domain(Model):
             if declared.entities or declared.properties:
                 break
         return self.default_path
+
+
+# Fewer words than that are no synonyms.
+_LEAST_SYNONYMS = 2
 
 
 @dataclass(frozen=True, slots=True)
@@ -780,6 +785,20 @@ def _fact_faults(domain: Domain) -> list[_Fault]:
     return faults
 
 
+def _synonym_faults(domain: Domain) -> list[_Fault]:
+    found: list[_Fault] = []
+    seen: dict[str, int] = {}
+    for number, group in enumerate(domain.synonyms):
+        here = ("synonyms", number)
+        if len(group.all) < _LEAST_SYNONYMS:
+            found.append(_Fault(here, "needs two words or more for the same thing"))
+        for word in group.all:
+            before = seen.setdefault(word.casefold(), number)
+            if before != number:
+                found.append(_Fault(here, f"{word!r} stands in another group, too"))
+    return found
+
+
 def _faults(domain: Domain) -> list[_Fault]:
     return [
         *_entity_faults(domain),
@@ -789,6 +808,7 @@ def _faults(domain: Domain) -> list[_Fault]:
         *_speaker_faults(domain),
         *_slot_faults(domain),
         *_fact_faults(domain),
+        *_synonym_faults(domain),
     ]
 
 

@@ -1,4 +1,4 @@
-"""The ASGI application: GraphQL, GraphiQL and health checks over one engine."""
+"""The ASGI application: GraphQL, GraphiQL, health checks and metrics over one engine."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from cross_web import HTTPException as GraphQLHTTPException
 from fastapi import FastAPI, Request
 from starlette.exceptions import HTTPException
 from starlette.requests import HTTPConnection
+from starlette.responses import Response
 from strawberry import UNSET
 from strawberry.fastapi import GraphQLRouter
 from strawberry.http import process_result
@@ -31,6 +32,7 @@ from ecphoria_graphql.error_codes import (
 )
 from ecphoria_graphql.graphiql import graphiql_routes
 from ecphoria_graphql.limits import BodyLimit
+from ecphoria_graphql.metrics import MEDIA_TYPE, Metrics
 from ecphoria_graphql.schema import build_schema
 from ecphoria_graphql.sockets import SocketAdapter, SocketHandler
 
@@ -38,7 +40,6 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator
 
     import strawberry
-    from starlette.responses import Response
     from strawberry.http import GraphQLHTTPResponse
     from strawberry.types import ExecutionResult
 
@@ -99,9 +100,10 @@ class _Router(GraphQLRouter[Context | Socket, None]):
 
 async def _context(connection: HTTPConnection) -> Context | Socket:
     engine: Engine = connection.app.state.engine
+    metrics: Metrics = connection.app.state.metrics
     if connection.scope["type"] == "websocket":
-        return Socket(engine, connection.headers)
-    return Context(engine, await scope_of(connection.headers.items(), engine))
+        return Socket(engine, connection.headers, metrics)
+    return Context(engine, await scope_of(connection.headers.items(), engine), metrics)
 
 
 async def _work(engine: Engine) -> None:
@@ -169,6 +171,9 @@ def _app(settings: Settings, domain: Domain, lifespan: Any) -> FastAPI:  # noqa:
     app.include_router(_endpoint(build_schema(domain)))
     app.add_api_route("/healthz", _healthz, methods=["GET"])
     app.add_api_route("/readyz", _readyz, methods=["GET"])
+    # only asked once there is an engine
+    app.state.metrics = Metrics(lambda: app.state.engine.queries)
+    app.add_api_route("/metrics", _metrics, methods=["GET"])
     return app
 
 
@@ -222,6 +227,11 @@ async def _readyz(request: Request) -> Response:
         "sessions": f"{health.sessions.product}/{health.sessions.version}",
     }
     return json_response({"status": "ready", **stores, "model": health.model}, 200)
+
+
+async def _metrics(request: Request) -> Response:
+    metrics: Metrics = request.app.state.metrics
+    return Response(metrics.page(), headers={"Content-Type": MEDIA_TYPE})
 
 
 def _not_ready(error: EcphoriaError) -> Response:

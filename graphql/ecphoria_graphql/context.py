@@ -13,6 +13,7 @@ from ecphoria.governance.access import readable_privacy
 from ecphoria.model import Scope
 from ecphoria_graphql.auth import scope_of
 from ecphoria_graphql.loaders import Loaders
+from ecphoria_graphql.metrics import Metrics
 
 RECHECK_S = 10.0
 
@@ -25,17 +26,23 @@ class Context(BaseContext):
     """
 
     def __init__(
-        self, engine: Engine, scope: Scope, renew: Callable[[], Awaitable[Scope]] | None = None
+        self,
+        engine: Engine,
+        scope: Scope,
+        metrics: Metrics,
+        renew: Callable[[], Awaitable[Scope]] | None = None,
     ) -> None:
         """Begin an operation of an authenticated scope.
 
         Args:
             engine: Whom to ask.
             scope: For whom.
+            metrics: Where recalls are counted.
             renew: Looks the key up again, for an operation that lasts.
         """
         super().__init__()
         self.engine = engine
+        self.metrics = metrics
         self._renew = renew
         self._set(scope)
 
@@ -64,10 +71,11 @@ class Context(BaseContext):
 class Socket(BaseContext):
     """What a websocket has in the place of a context, since its key may come later."""
 
-    def __init__(self, engine: Engine, headers: Headers) -> None:
+    def __init__(self, engine: Engine, headers: Headers, metrics: Metrics) -> None:
         """Begin without knowing who is there."""
         super().__init__()
         self.engine = engine
+        self.metrics = metrics
         self._headers = headers
 
     async def scope(self) -> Scope:
@@ -85,7 +93,7 @@ class Socket(BaseContext):
 
     async def context(self) -> Context:
         """Return the context of one operation. Errors as for `scope`."""
-        return Context(self.engine, await self.scope(), self.scope)
+        return Context(self.engine, await self.scope(), self.metrics, self.scope)
 
 
 Info: TypeAlias = strawberry.Info[Context, None]

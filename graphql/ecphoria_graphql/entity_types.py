@@ -36,14 +36,14 @@ INTERFACE = "Entity"
 OWN_TYPES = frozenset(
     {
         "Action", "AttributeHistory", "Because", "Boolean", "ChangeKind", "Confidence",
-        "ConfidencePart", "Date", "DateTime", "Dropped", "Entity", "EntityInput", "EntityRef",
-        "EntityRefInput", "EntityType", "FactInput", "Float", "ForgetReport", "ForgetRuleInput",
-        "Forgettable", "ID", "Int", "JSON", "Language", "Lineage", "LineageMethod", "LinkMethod",
-        "Long", "Memory", "MemoryChange", "MemoryDetail", "MemoryInput", "MemoryKind",
-        "MemoryLink", "MemoryStatus", "Mutation", "Privacy", "Query", "Recall", "RecallInput",
-        "RecalledEntity", "RecalledMemory", "RecalledRelation", "Receipt", "ReceiptStatus",
-        "RelationInput", "RelationType", "RememberBatchInput", "SessionContext", "SessionFlush",
-        "SessionTurn", "Speaker", "String", "Subscription", "Tier", "Timeliness",
+        "ConfidencePart", "ConsideredMemory", "Date", "DateTime", "Dropped", "Entity",
+        "EntityInput", "EntityRef", "EntityRefInput", "EntityType", "FactInput", "FeatureShare",
+        "Float", "ForgetReport", "ForgetRuleInput", "Forgettable", "ID", "Int", "JSON", "Language",
+        "Lineage", "LineageMethod", "LinkMethod", "Long", "Memory", "MemoryChange", "MemoryDetail",
+        "MemoryInput", "MemoryKind", "MemoryLink", "MemoryStatus", "Mutation", "Privacy", "Query",
+        "Recall", "RecallInput", "RecalledEntity", "RecalledMemory", "RecalledRelation", "Receipt",
+        "ReceiptStatus", "RelationInput", "RelationType", "RememberBatchInput", "SessionContext",
+        "SessionFlush", "SessionTurn", "Speaker", "String", "Subscription", "Tier", "Timeliness",
         "TimelinessLevel", "TraceStep", "UpsertEntitiesInput", "UpsertReceipts", "Urgency",
     }
 )  # fmt: skip

@@ -74,6 +74,11 @@ class RecallData:
     until: datetime | None = strawberry.field(
         default=None, description="What happened before then is asked for."
     )
+    explain: bool = strawberry.field(
+        default=_DEFAULTS.explain,
+        description="Tell in `trace { considered }` of each memory that was looked at why it is,"
+        " or is not, in the answer.",
+    )
 
     def request(self) -> RecallRequest:
         """Return it as the engine takes it."""
@@ -91,6 +96,7 @@ class RecallData:
             time_zone=self.time_zone,
             since=self.since,
             until=self.until,
+            explain=self.explain,
         )
 
 

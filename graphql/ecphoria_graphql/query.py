@@ -57,8 +57,9 @@ def build_query(
     """Make the query type of a domain."""
 
     async def recall(info: Info, input: RecallArgument) -> Any:  # noqa: A002, ANN401 - GraphQL's name; typed by the domain
-        with input_path("input"):
+        with info.context.metrics.recall() as asked, input_path("input"):
             result = await info.context.engine.recall(info.context.scope, input.request())
+            asked.action = result.action.value
         return recalls.node(result, input.user_id)
 
     async def memory(info: Info, user_id: UserId, id: MemoryId) -> Any:  # noqa: A002, ANN401 - GraphQL's name; typed by the domain

@@ -8,6 +8,7 @@ import strawberry
 
 from ecphoria.errors import InvalidInput
 from ecphoria.model import (
+    ConsideredMemory,
     RecalledEntity,
     RecalledMemory,
     RecalledRelation,
@@ -17,7 +18,7 @@ from ecphoria.model import (
 from ecphoria.recall.assemble import context_block
 from ecphoria_graphql.confidence_types import ConfidenceNode
 from ecphoria_graphql.entity_types import EntityTypes
-from ecphoria_graphql.enums import RecallAction, TextLanguage
+from ecphoria_graphql.enums import MemoryKind, RecallAction, TextLanguage
 from ecphoria_graphql.fields import described, list_of, typed_field
 from ecphoria_graphql.memory_types import MemoryTypes
 from ecphoria_graphql.receipt_types import EntityRefNode
@@ -68,6 +69,68 @@ class DroppedNode:
     count: int = strawberry.field(description="How many.")
 
 
+@strawberry.type(name="FeatureShare", description="What a feature adds to a rank score.")
+class FeatureShareNode:
+    """A part of a rank score."""
+
+    name: str = strawberry.field(description="The feature, e.g. `similarity`.")
+    value: float = strawberry.field(description="Its value, mostly 0 to 1.")
+    weight: float = strawberry.field(description="How it weighs, from the settings.")
+    share: float = strawberry.field(
+        description="What it adds; the shares of a memory sum to its score."
+    )
+
+
+@strawberry.type(
+    name="ConsideredMemory",
+    description="A memory that a stage looked at, and what became of it; one that you may read.",
+)
+class ConsideredNode:
+    """A memory that was looked at."""
+
+    memory_id: strawberry.ID = strawberry.field(description="Its id.")
+    kind: MemoryKind = strawberry.field(description="Its kind.")
+    text: str = strawberry.field(description="What it says.")
+    place: int | None = strawberry.field(
+        description="Its place by score, from 1; null when it was dropped before."
+    )
+    relevance: float | None = strawberry.field(
+        description="Probability that it answers, 0 to 1; null when it was dropped before."
+    )
+    score: float | None = strawberry.field(
+        description="By what the memories are ordered; null when it was dropped before."
+    )
+    similarity: float | None = strawberry.field(
+        description="Cosine to the question; null when no search by meaning has found it."
+    )
+    features: list[FeatureShareNode] = strawberry.field(
+        description="What the score is made from, the largest share first."
+    )
+    dropped: str | None = strawberry.field(
+        description="The rule that keeps it out of the answer; null when it is in it."
+    )
+
+    @classmethod
+    def of(cls, found: ConsideredMemory) -> "ConsideredNode":
+        """Return a memory that was looked at as its GraphQL type."""
+        return cls(
+            memory_id=strawberry.ID(found.memory.id),
+            kind=MemoryKind(found.memory.kind),
+            text=found.memory.text,
+            place=found.place,
+            relevance=found.relevance,
+            score=found.score,
+            similarity=found.similarity,
+            features=[
+                FeatureShareNode(
+                    name=each.name, value=each.value, weight=each.weight, share=each.share
+                )
+                for each in found.features
+            ],
+            dropped=found.dropped,
+        )
+
+
 @strawberry.type(name="TraceStep", description="What one stage of the recall did.")
 class TraceStepNode:
     """A step of the trace."""
@@ -77,6 +140,16 @@ class TraceStepNode:
     candidates: int = strawberry.field(description="How many candidates it handed on.")
     dropped: list[DroppedNode] = strawberry.field(description="What it dropped, by rule.")
     note: str = strawberry.field(description="What else is worth knowing; may be empty.")
+    input: str = strawberry.field(description="What came in, e.g. `42 seeds, 1 named`.")
+    output: str = strawberry.field(
+        description="What it handed on, e.g. `38 memories, 12 entities`."
+    )
+    considered: list[ConsideredNode] = strawberry.field(
+        description=(
+            "The memories that it looked at, each with what became of it; empty unless the input"
+            " says `explain`. What you may not see is counted in `dropped`, and never listed."
+        )
+    )
 
     @classmethod
     def of(cls, step: TraceStep) -> "TraceStepNode":
@@ -87,6 +160,9 @@ class TraceStepNode:
             candidates=step.candidates,
             dropped=[DroppedNode(rule=rule, count=count) for rule, count in step.dropped.items()],
             note=step.note,
+            input=step.input,
+            output=step.output,
+            considered=[ConsideredNode.of(each) for each in step.considered],
         )
 
 

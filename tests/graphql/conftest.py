@@ -28,10 +28,12 @@ from ecphoria.model import (
     ApiKey,
     Confidence,
     ConfidencePart,
+    ConsideredMemory,
     Entity,
     EntityReceipts,
     EntityRef,
     EveryUser,
+    FeatureShare,
     IndexState,
     Link,
     LinkMethod,
@@ -47,6 +49,7 @@ from ecphoria.model import (
     TraceStep,
     entity_key,
 )
+from ecphoria.recall.query_cache import QueryCache
 from ecphoria.settings import Settings
 from ecphoria.stores.ports import Lineage, ServerInfo
 from ecphoria_graphql import app as app_module
@@ -127,6 +130,7 @@ class Shop:
         self.clock = FrozenClock()
         self.graph = Keys()
         self.changes = ChangeFeed()
+        self.queries = QueryCache(settings.query_cache_size)
         self.failure: Exception | None = None
         self.failures: dict[str, Exception] = {}
         self.calls: Counter[str] = Counter()
@@ -206,7 +210,30 @@ class Shop:
             advisory=None,
             context="the default block",
             degradations=(),
-            trace=(TraceStep("seed", 1.5, 3, {"expired": 2}, "note"),),
+            trace=(
+                TraceStep(
+                    "seed",
+                    1.5,
+                    3,
+                    {"expired": 2},
+                    "note",
+                    "1 question",
+                    "3 seeds",
+                    tuple(
+                        ConsideredMemory(
+                            row,
+                            place=1,
+                            relevance=0.9,
+                            score=0.5,
+                            similarity=None,
+                            features=(FeatureShare("similarity", 0.5, 4.0, 0.25),),
+                            dropped="expired",
+                        )
+                        for row in self.memory_rows.values()
+                        if request.explain
+                    ),
+                ),
+            ),
         )
 
     async def memory(self, scope: Any, user_id: str, memory_id: str) -> Memory:

@@ -85,6 +85,37 @@ async def test_recall_is_joined(shop: Any, api_over: Any) -> None:
     assert shop.asked_for == {"u1"}
 
 
+EXPLAIN = """
+query Explain($explain: Boolean!) {
+  recall(input: {question: "is it covered?", userId: "u1", explain: $explain}) {
+    trace { stage input output considered {
+      memoryId kind text place relevance score similarity dropped
+      features { name value weight share } } }
+  }
+}
+"""
+
+
+async def test_a_recall_explains_itself_when_asked_to(shop: Any, api_over: Any) -> None:
+    async with api_over(shop) as api:
+        asked = await api.data(EXPLAIN, explain=True)
+        not_asked = await api.data(EXPLAIN, explain=False)
+    (step,) = asked["recall"]["trace"]
+    assert (step["input"], step["output"]) == ("1 question", "3 seeds")
+    assert step["considered"][0] == {
+        "memoryId": "m1",
+        "kind": "EPISODIC",
+        "text": "The screen was replaced",
+        "place": 1,
+        "relevance": 0.9,
+        "score": 0.5,
+        "similarity": None,
+        "dropped": "expired",
+        "features": [{"name": "similarity", "value": 0.5, "weight": 4.0, "share": 0.25}],
+    }
+    assert not_asked["recall"]["trace"][0]["considered"] == []
+
+
 async def test_a_level_is_one_call_a_relation(shop: Any, api_over: Any) -> None:
     async with api_over(shop) as api:
         await api.data(RECALL, question="q", userId="u1")

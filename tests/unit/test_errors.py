@@ -52,9 +52,10 @@ CODES = {
     "LESS_RELIABLE": "LessReliable",
     "NOT_CURRENT": "NotCurrent",
     "CHAT_FAILED": "ChatFailed",
+    "RERANKING_FAILED": "RerankingFailed",
     "REEMBED_IN_PROGRESS": "ReembedInProgress",
 }
-RETRYABLE = {"STORE_UNAVAILABLE", "EMBEDDING_FAILED", "CHAT_FAILED"}
+RETRYABLE = {"STORE_UNAVAILABLE", "EMBEDDING_FAILED", "CHAT_FAILED", "RERANKING_FAILED"}
 
 
 def test_codes_are_stable():

@@ -15,16 +15,26 @@ from rich.tree import Tree
 from ecphoria.cli.common import moment
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable, Mapping, Sequence
 
     from rich.console import Console, RenderableType
 
-    from ecphoria.model import Confidence, ConfidencePart, EntityRef, RecallResult, SessionContext
+    from ecphoria.model import (
+        Confidence,
+        ConfidencePart,
+        ConsideredMemory,
+        EntityRef,
+        RecallResult,
+        SessionContext,
+    )
 
 Answer = dict[str, Any]
 
 _ACTION_STYLES: Final = {"ANSWER": "bold green", "FALLBACK": "bold yellow", "SKIP": "bold dim"}
 _GOOD, _FAIR = 0.75, 0.6
+# Of the memories that are not in the answer so many are shown to people; a share below is rounding.
+_SHOWN_DROPPED, _SHARE_TOLD = 10, 0.005
+_ID_WIDTH, _EXCERPT = 32, 60
 
 
 def answer_of(result: RecallResult) -> Answer:
@@ -90,9 +100,34 @@ def answer_of(result: RecallResult) -> Answer:
                 "candidates": step.candidates,
                 "dropped": [{"rule": rule, "count": count} for rule, count in step.dropped.items()],
                 "note": step.note,
+                "input": step.input,
+                "output": step.output,
+                "considered": [_considered(each) for each in step.considered],
             }
             for step in result.trace
         ],
+    }
+
+
+def _considered(found: ConsideredMemory) -> dict[str, Any]:
+    return {
+        "memoryId": found.memory.id,
+        "kind": found.memory.kind.upper(),
+        "text": found.memory.text,
+        "place": found.place,
+        "relevance": found.relevance,
+        "score": found.score,
+        "similarity": found.similarity,
+        "features": [
+            {
+                "name": each.name,
+                "value": each.value,
+                "weight": each.weight,
+                "share": each.share,
+            }
+            for each in found.features
+        ],
+        "dropped": found.dropped,
     }
 
 
@@ -168,6 +203,7 @@ def show_answer(console: Console, answer: Answer, *, explain: bool = False) -> N
         _section(console, "context for the prompt", [Text(answer["contextBlock"], style="dim")])
     if explain:
         _section(console, "trace", [_trace(answer["trace"])])
+        _section(console, "memories looked at", _looked_at(answer["trace"]))
 
 
 def _section(console: Console, title: str, body: Iterable[RenderableType]) -> None:
@@ -290,12 +326,80 @@ def _short(value: object) -> str:
     return text.removesuffix("T00:00:00Z")
 
 
-def _trace(steps: Iterable[Mapping[str, Any]]) -> Table:
-    table = Table("stage", "ms", "candidates", "dropped", box=None, pad_edge=False)
+def _trace(steps: Sequence[Mapping[str, Any]]) -> Table:
+    table = Table(box=None, pad_edge=False)
+    table.add_column("stage", no_wrap=True)
+    table.add_column("ms", justify="right", no_wrap=True)
+    table.add_column("in")
+    table.add_column("out")
+    table.add_column("dropped, and notes", ratio=1)
     for step in steps:
-        said = ", ".join(f"{each['rule']} {each['count']}" for each in step["dropped"])
-        note = f"{said} {step['note']}".strip()
+        said = [Text(f"- {each['count']} {each['rule']}") for each in step["dropped"]]
+        if step["note"]:
+            said.append(Text(step["note"], style="dim"))
         table.add_row(
-            step["stage"], f"{step['milliseconds']:.1f}", str(step["candidates"]), Text(note)
+            step["stage"],
+            f"{step['milliseconds']:.1f}",
+            step["input"],
+            step["output"] or str(step["candidates"]),
+            Text("\n").join(said),
         )
+    table.add_section()
+    table.add_row("all", f"{sum(step['milliseconds'] for step in steps):.1f}", style="dim")
     return table
+
+
+def _looked_at(steps: Iterable[Mapping[str, Any]]) -> Iterable[RenderableType]:
+    """Yield a table of the memories that were looked at: all in the answer, some that are not."""
+    considered = [each for step in steps for each in step["considered"]]
+    if not considered:
+        return
+    inside = [each for each in considered if each["dropped"] is None]
+    outside = [each for each in considered if each["dropped"] is not None]
+    outside.sort(key=lambda each: each["place"] or len(considered) + 1)
+    shown = inside + outside[:_SHOWN_DROPPED]
+    widest = max(len(each["memoryId"]) for each in shown)
+    table = Table(box=None, pad_edge=False)
+    table.add_column("#", justify="right", no_wrap=True)
+    # an id is for copying: it may be broken, never cut
+    table.add_column("id", overflow="fold", min_width=min(widest, _ID_WIDTH))
+    table.add_column("relevance", justify="right", no_wrap=True)
+    table.add_column("score", justify="right", no_wrap=True)
+    table.add_column("what became of it, and its score", ratio=1)
+    for each in shown:
+        table.add_row(
+            str(each["place"] or ""),
+            Text(each["memoryId"]),
+            "" if each["relevance"] is None else f"{each['relevance']:.2f}",
+            "" if each["score"] is None else f"{each['score']:.2f}",
+            _outcome(each),
+        )
+    yield Text(
+        "#: place by score. A score is the sum of its features, each feature(value×weight)=share; "
+        "relevance is what the gate looks at.",
+        style="dim",
+    )
+    yield table
+    left = len(considered) - len(shown)
+    if left:
+        yield Text(f"… and {left} more that are not in the answer; --json has all.", style="dim")
+
+
+def _outcome(found: Mapping[str, Any]) -> Text:
+    kept = found["dropped"] is None
+    said = Text("in the answer" if kept else found["dropped"], style="green" if kept else "yellow")
+    said.append(f"\n{_excerpt(found['text'])}", style="none")
+    shares = [each for each in found["features"] if abs(each["share"]) >= _SHARE_TOLD]
+    made = "  ".join(
+        f"{each['name'].replace(' ', '_')}({each['value']:.2f}×{each['weight']:g})"
+        f"={each['share']:+.2f}"
+        for each in shares
+    )
+    if made:
+        said.append(f"\n{made}", style="dim")
+    return said
+
+
+def _excerpt(text: str) -> str:
+    line = " ".join(text.split())
+    return line if len(line) <= _EXCERPT else f"{line[: _EXCERPT - 1]}…"

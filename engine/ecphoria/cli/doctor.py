@@ -10,8 +10,10 @@ import os
 import shutil
 import sys
 import tempfile
+import time
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 from rich.markup import escape
@@ -62,12 +64,41 @@ def register(app: typer.Typer) -> None:
 
 
 @with_settings()
-def doctor(settings: Settings, *, as_json: AsJson = False) -> None:
+def doctor(
+    settings: Settings,
+    *,
+    quality: Annotated[
+        bool,
+        typer.Option(
+            "--quality",
+            help="Measure instead how well the embedding model and the domain file fit; no store "
+            "is needed.",
+        ),
+    ] = False,
+    checklist: Annotated[
+        Path | None,
+        typer.Option(help="Of --quality: a checklist of your own.", show_default="the shipped one"),
+    ] = None,
+    language: Annotated[
+        str | None,
+        typer.Option(help="Of --quality: phrasings in en or zh alone.", show_default="both"),
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
     """Check this installation and say how to mend what is wrong.
 
     Starts or connects to the stores, and brings the graph's schema up to date as every other
     command does.
     """
+    if quality:
+        from ecphoria.cli.quality import run_quality  # noqa: PLC0415 - imports drivers and numpy
+
+        run_quality(settings, checklist=checklist, language=language, as_json=as_json)
+        return
+    for name, given in (("--checklist", checklist), ("--language", language)):
+        if given is not None:
+            msg = "goes with --quality"
+            raise typer.BadParameter(msg, param_hint=name)
     with err().status("Looking around …"):
         findings = asyncio.run(_examine(settings))
     if as_json:
@@ -105,11 +136,11 @@ async def _examine(settings: Settings) -> list[Finding]:
     findings.append(found)
     async with contextlib.AsyncExitStack() as stack:
         embedder, found = await _embedder(settings, stack)
-        findings.append(found)
+        findings += [found, *await _reranker(settings), _query_cache(settings)]
         if domain is None:
             return findings
         async for found in _stores(settings, domain, embedder, stack):
-            findings.append(found)  # noqa: PERF401 - findings so far must survive an error
+            findings.append(found)
     return findings
 
 
@@ -202,6 +233,42 @@ async def _embedder(
     return embedder, Finding("embedding model", Status.OK, detail)
 
 
+async def _reranker(settings: Settings) -> list[Finding]:
+    from ecphoria.reranking.open import open_reranker  # noqa: PLC0415 - as above
+
+    name = "reranker"
+    try:
+        reranker = await open_reranker(settings)
+        if reranker is None:
+            return []
+        try:
+            # the first call takes longer than any other
+            await reranker.scores(SENTENCE, [SENTENCE])
+            start = time.perf_counter()
+            await reranker.scores(SENTENCE, [SENTENCE] * settings.reranker_top)
+            took = time.perf_counter() - start
+        finally:
+            await reranker.close()
+    except EcphoriaError as error:
+        return [_failed(name, error)]
+    detail = f"{reranker.name}: reads {settings.reranker_top} short texts in {took:.2f} seconds"
+    if took < settings.reranker_timeout_s:
+        return [Finding(name, Status.OK, detail)]
+    advice = (
+        "Answers will go without it: choose a smaller model, a faster device, a smaller "
+        "ECPHORIA_RERANKER_TOP or a longer ECPHORIA_RERANKER_TIMEOUT_S."
+    )
+    return [Finding(name, Status.WARN, detail, advice)]
+
+
+def _query_cache(settings: Settings) -> Finding:
+    name = "query cache"
+    if not settings.query_cache_size:
+        return Finding(name, Status.OK, "off")
+    detail = f"up to {settings.query_cache_size:,} vectors; a server's /metrics has its hit rate"
+    return Finding(name, Status.OK, detail)
+
+
 async def _stores(
     settings: Settings, domain: Domain, embedder: Embedder | None, stack: contextlib.AsyncExitStack
 ) -> AsyncIterator[Finding]:
@@ -211,7 +278,7 @@ async def _stores(
         graph, index = await stack.enter_async_context(open_stores(settings, domain))
     except StoreLocked as error:
         # Most often a running server: nothing is wrong, but nothing more can be seen from here.
-        advice = "Ask its /readyz, or stop it and run doctor again."
+        advice = "Ask its /readyz and /metrics, or stop it and run doctor again."
         yield Finding("lock", Status.WARN, error.message, advice)
         return
     except EcphoriaError as error:

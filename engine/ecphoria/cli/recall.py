@@ -62,7 +62,12 @@ def recall(  # noqa: PLR0913, PLR0917 - an option each
     ] = None,
     *,
     explain: Annotated[
-        bool, typer.Option("--explain", help="Show why each part is there, and the trace.")
+        bool,
+        typer.Option(
+            "--explain",
+            help="Show why each part is there, what each stage did, and why each memory that was "
+            "looked at is, or is not, in the answer.",
+        ),
     ] = False,
     as_json: AsJson = False,
 ) -> None:
@@ -77,6 +82,7 @@ def recall(  # noqa: PLR0913, PLR0917 - an option each
         time_zone=time_zone,
         since=None if since is None else parse_time(since, "--since"),
         until=None if until is None else parse_time(until, "--until"),
+        explain=explain,
     )
     answer = answer_of(asyncio.run(_ask(settings, scope, request)))
     if as_json:

@@ -2,27 +2,27 @@
 
 from __future__ import annotations
 
-import contextlib
 import hashlib
-import importlib
 import importlib.metadata
-import math
-import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
+from ecphoria.embedding.library import (
+    limited_threads,
+    load_model,
+    token_counter,
+    token_limit,
+    token_windows,
+)
 from ecphoria.embedding.text import break_words, windows
 from ecphoria.embedding.worker import WorkerEmbedder
 from ecphoria.errors import ConfigurationInvalid, ModelUnavailable
 from ecphoria.model import EmbeddingSpec
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
-    from types import ModuleType
+    from collections.abc import Mapping
 
     from numpy.typing import ArrayLike
-
-INSTALL = "pip install 'ecphoria[sentence-transformers]'"
 
 # Measured with all-MiniLM-L6-v2 on the English after-sales benchmark (340 questions): the median
 # of a question and another memory of the same user is 0.11, their 99th percentile 0.70; of the
@@ -34,7 +34,6 @@ RELATED = 0.75
 # Window of a model without a token limit; one with a limit is cut by counting its own tokens.
 UNLIMITED_CHARS = 2_000
 _CHARS_PER_TOKEN = 4  # first guess, English; corrected by counting
-_NO_LIMIT = 1_000_000  # tokenizers say "none" with a huge number
 
 _WEIGHTS = {".safetensors", ".bin", ".json", ".txt", ".model"}
 _SAMPLES = 64
@@ -95,7 +94,7 @@ class SentenceTransformersEmbedder(WorkerEmbedder):
 
         def load() -> _Model:
             return _Model(
-                _open(model, device),
+                load_model("SentenceTransformer", "embedding model", model, device),
                 model,
                 prefixes=(passage_prefix, query_prefix),
                 anchors=(
@@ -117,13 +116,15 @@ class _Model:
         anchors: tuple[float, float],
     ) -> None:
         self._model = model
-        self._torch = importlib.import_module("torch")
         passage = prefixes[0] or model.prompts.get("document") or model.prompts.get("passage") or ""
         query = prefixes[1] or model.prompts.get("query") or ""
         self._prompts = (str(passage), str(query))
-        self._tokenizer: Any = getattr(model[0], "tokenizer", None)
-        self._max_tokens = _max_tokens(model, self._tokenizer)
-        backend = getattr(getattr(self._tokenizer, "backend_tokenizer", None), "model", None)
+        tokenizer: Any = getattr(model[0], "tokenizer", None)
+        self._count = token_counter(tokenizer)
+        self._max_tokens = token_limit(
+            model.max_seq_length, getattr(tokenizer, "model_max_length", None)
+        )
+        backend = getattr(getattr(tokenizer, "backend_tokenizer", None), "model", None)
         self._max_word: int | None = getattr(backend, "max_input_chars_per_word", None)
         if self._max_tokens is not None and max(self._count(self._prompts)) * 2 > self._max_tokens:
             msg = f"a prefix fills more than half of the {self._max_tokens} tokens {name} takes"
@@ -148,115 +149,24 @@ class _Model:
             text = break_words(text, self._max_word)
         if self._max_tokens is None:
             return windows(text, UNLIMITED_CHARS, UNLIMITED_CHARS // 10)
-        return self._fit(text, self._max_tokens * _CHARS_PER_TOKEN, self._prompts[query])
+        prompt = self._prompts[query]
+        return token_windows(
+            text,
+            self._max_tokens,
+            self._max_tokens * _CHARS_PER_TOKEN,
+            lambda pieces: self._count([prompt + piece for piece in pieces]),
+        )
 
     def encode(self, texts: list[str], *, query: bool) -> ArrayLike:
         # These two also choose the right half of a model with two towers.
         encode = self._model.encode_query if query else self._model.encode_document
-        with self._limited_threads():
+        with limited_threads(self._model.device.type):
             return encode(
                 texts,
                 prompt=self._prompts[query],
                 batch_size=len(texts),
                 show_progress_bar=False,
             )
-
-    @contextlib.contextmanager
-    def _limited_threads(self) -> Iterator[None]:
-        """Hold torch to one thread during a call on the CPU, unless the user chose a number.
-
-        Several threads spin waiting for each other on a busy machine: measured on 2 cores at
-        load 4, a question takes 135 ms (p95 800) with two threads and 15 ms (p95 22) with one.
-        Torch's setting is the whole process's, so it is put back.
-        """
-        if self._model.device.type != "cpu" or "OMP_NUM_THREADS" in os.environ:
-            yield
-            return
-        before = self._torch.get_num_threads()
-        self._torch.set_num_threads(1)
-        try:
-            yield
-        finally:
-            self._torch.set_num_threads(before)
-
-    def _fit(self, text: str, max_chars: int, prompt: str) -> list[str]:
-        limit = self._max_tokens or _NO_LIMIT
-        pieces = windows(text, max_chars, max_chars // 10)
-        found: list[str] = []
-        for piece, tokens in zip(pieces, self._count([prompt + p for p in pieces]), strict=True):
-            if tokens <= limit or len(piece) == 1:
-                found.append(piece)
-            else:
-                fewer = max(1, len(piece) * limit * 9 // (tokens * 10))
-                found += self._fit(piece, fewer, prompt)
-        return found
-
-    def _count(self, texts: Sequence[str]) -> list[int]:
-        """Return how many tokens each text has, with the special ones."""
-        if not callable(self._tokenizer):
-            return [len(text.encode()) + 2 for text in texts]  # no tokenizer makes more
-        encoded = self._tokenizer(list(texts), truncation=False, padding=False, verbose=False)
-        return [len(ids) for ids in encoded["input_ids"]]
-
-
-def _open(name: str, device: str | None) -> _SentenceTransformer:
-    try:
-        library = importlib.import_module("sentence_transformers")
-        progress = importlib.import_module("transformers.utils.logging")
-    except ImportError as error:
-        if isinstance(error, ModuleNotFoundError) and error.name == "sentence_transformers":
-            msg = f"the package sentence-transformers is not installed: `{INSTALL}`"
-        else:
-            msg = f"sentence-transformers cannot be imported ({error}): `{INSTALL}`"
-        raise ModelUnavailable(msg) from error
-    except OSError as error:  # a shared library of torch
-        msg = f"sentence-transformers cannot be imported ({error}): `{INSTALL}`"
-        raise ModelUnavailable(msg) from error
-    path = Path(name).expanduser()
-    if not path.is_dir() and (path.is_absolute() or name[:1] in {".", "~"} or path.exists()):
-        msg = f"the embedding model {name} cannot be loaded: there is no such directory"
-        raise ModelUnavailable(msg)
-    shows_bars = progress.is_progress_bar_enabled()
-    progress.disable_progress_bar()  # it would be drawn across our own output
-    try:
-        return _load(library, path if path.is_dir() else name, device)
-    finally:
-        if shows_bars:
-            progress.enable_progress_bar()
-
-
-def _load(library: ModuleType, source: Path | str, device: str | None) -> _SentenceTransformer:
-    name = str(source)
-    model: _SentenceTransformer
-    try:
-        model = library.SentenceTransformer(name, device=device, local_files_only=True)
-    except Exception as error:
-        if isinstance(source, Path) or not isinstance(error, OSError):
-            msg = f"the embedding model {name} cannot be loaded: {_first_line(error)}"
-            raise ModelUnavailable(msg) from error
-    else:
-        return model
-    # Not in the local cache: now the hub may be asked.
-    try:
-        model = library.SentenceTransformer(name, device=device)
-    except Exception as error:
-        msg = (
-            f"the embedding model {name} is neither in the local cache nor can it be downloaded: "
-            f"{_first_line(error)}"
-        )
-        raise ModelUnavailable(msg) from error
-    return model
-
-
-def _first_line(error: Exception) -> str:
-    lines = str(error).strip().splitlines()
-    return f"{type(error).__name__}: {lines[0]}" if lines else type(error).__name__
-
-
-def _max_tokens(model: _SentenceTransformer, tokenizer: object) -> int | None:
-    limits = (model.max_seq_length, getattr(tokenizer, "model_max_length", None))
-    known = [n for n in limits if n is not None and math.isfinite(n) and 0 < n < _NO_LIMIT]
-    return int(min(known)) if known else None
 
 
 def _dimension(model: _SentenceTransformer, name: str) -> int:

@@ -58,11 +58,13 @@ _CHANGE_EN = re.compile(
     r"|updat(?:e|ed|ing)|upgrad(?:e|ed|ing)|renew(?:ed|al|ing)?)(?![a-z])"
 )
 _CHANGE_ZH = re.compile(
-    r"(?:搬家|搬|更换|换|更改|变更|改|更新|升级|调整)[了过]?(?:新|号码?|地址|电话|手机号?)?$"
+    r"(?:搬家|搬|更换|换|更改|变更|改|更新|升级|调整)[了过]?(?:新|号码?|地址|电话|手机号?|快递(?:公司)?|物流|等级|邮箱|银行卡)?$"
 )
 
 _LATEST: Final = re.compile(
     rf"{_L}(?:latest|most recent(?:ly)?|newest){_R}"
+    rf"|{_L}(?:repaired|fixed|mended|serviced|bought|ordered|purchased|placed|returned|delivered"
+    rf"|changed|replaced|opened|paid|sent|brought in|handed in) last{_R}"
     rf"|(?<!at ){_L}last (?!(?:name|digits?|four|few|couple|of|long|longer|one|ones|day|night"
     rf"|minute|chance|resort|stop|forever|until|for|as|than){_R})(?=[a-z])"
     r"|最近(?:的?一|的?那|的?上一)[次回笔单个台部张条]"
@@ -82,6 +84,7 @@ class EventWords:
 
     Attributes:
         order: Whether the last or the first of several is meant.
+        order_at: Where in the flattened text the word for that stands.
         before_event: What was before something that happened is asked for.
         after_event: What was after something that happened is asked for.
         before_change: The event gave something another value: before it is history.
@@ -89,6 +92,7 @@ class EventWords:
     """
 
     order: Order | None = None
+    order_at: tuple[int, int] | None = None
     before_event: bool = False
     after_event: bool = False
     before_change: bool = False
@@ -103,8 +107,10 @@ def event_words(text: str) -> EventWords:
     order: Order | None = None
     if (latest is None) != (first is None):
         order = "latest" if latest else "first"
+    told = latest or first if order else None
     return EventWords(
         order=order,
+        order_at=told.span() if told else None,
         before_event=bool(before),
         after_event=bool(_AFTER_EN.search(left) or _AFTER_ZH.search(left)),
         before_change=any(_is_change(match, left) for match in before),

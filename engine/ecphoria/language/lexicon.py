@@ -45,7 +45,7 @@ class NameMention:
     """A name in a text, and the entities it may mean.
 
     Attributes:
-        text: The name as it is recorded.
+        text: The name as it is recorded, or what the domain calls the same.
         partial: Only a part of it was said; others may be meant as well.
         said: What stands in the text, folded.
     """
@@ -140,6 +140,8 @@ class Lexicon:
             ]
             for name, declared in domain.attributes.items()
         }
+        self._synonyms = {_compact(word): group for group in domain.synonyms for word in group.all}
+        self._also_called = lru_cache(maxsize=_KEPT_NAMES)(self._find_also_called)
         self._lately_met = lru_cache(maxsize=_KEPT_TEXTS)(self._words.find)
 
     def _met(self, text: str) -> Met[_Use]:
@@ -169,6 +171,26 @@ class Lexicon:
     def topics(self, text: str) -> tuple[str, ...]:
         """Return the topics of a text, the likeliest first: rules, then number of words met."""
         return self._topics(self._met(text))
+
+    def topics_near(self, text: str, place: tuple[int, int]) -> tuple[str, ...]:
+        """Return the topics of a text, those first that are spoken of nearest to a place.
+
+        Args:
+            text: The text.
+            place: Start and end, in the flattened text.
+        """
+        met = self._met(text)
+
+        def away(topic: str) -> int:
+            return min(
+                (
+                    max(place[0] - end, start - place[1], 0)
+                    for start, end in _spans(("topic", topic), met)
+                ),
+                default=len(text),
+            )
+
+        return tuple(sorted(self._topics(met), key=away))
 
     def _topics(self, met: Met[_Use]) -> tuple[str, ...]:
         return self._ranked("topic", self._domain.topics, self._met_rules("topic", met), met)
@@ -320,7 +342,8 @@ class Lexicon:
     ) -> tuple[NameMention, ...]:
         """Return which of the names stand in a text; a longer name hides a shorter one in it.
 
-        A name within a longer word of a topic (手机 in 手机号) is not met.
+        A name within a longer word of a topic (手机 in 手机号) is not met. In place of a name, what
+        the domain calls the same thing is met.
 
         Args:
             text: Where to look.
@@ -331,15 +354,14 @@ class Lexicon:
         """
         flat = flattened(text)
         compact, met = Compact(flat), self._met(text)
-        found = [
-            _Found(start, end, name, wanted)
-            for name in names
-            if len(wanted := _compact(name.name)) >= _MIN_NAME_CHARS and wanted in compact.text
-            for start, end in compact.find(name.name)
-        ]
+        found = list(_standing(names, compact))
+        same = list(_standing(self._synonymous(names), compact))
         if near:
             words = frozenset(span for uses in met.values() for at in uses.values() for span in at)
-            found = _with_near(found, list(filter(self._may_be_near, names)), compact, flat, words)
+            may = list(filter(self._may_be_near, names))
+            found = _with_near(found, same, may, compact, flat, words)
+        else:
+            found = _by_rank(found, same)
         topics = {span for use in met if use[0] == "topic" for span in _spans(use, met)}
         found = [
             item
@@ -362,6 +384,32 @@ class Lexicon:
                     partial=before.partial and item.partial,
                 )
         return tuple(kept.values())
+
+    def _synonymous(self, names: Iterable[NamedEntity]) -> Iterator[NamedEntity]:
+        for name in names:
+            if self._may_be_near(name):
+                for other in self._also_called(name.name):
+                    yield replace(name, name=other)
+
+    def _find_also_called(self, name: str) -> tuple[str, ...]:
+        """Return what else a name's thing is called: all of it, or the longest end of it."""
+        flat = flattened(name)
+        for start in range(len(flat)):
+            if start and not (is_han(flat[start]) or flat[start - 1] in " -"):
+                continue
+            own = _compact(flat[start:])
+            group = self._synonyms.get(own)
+            if group is not None:
+                # what stands before the end of a name is in its language
+                words = group.all if not start else group.zh if is_han(flat[start]) else group.en
+                forms = (
+                    form
+                    for word in words
+                    if _compact(word) != own
+                    for form in _in_both_numbers(word)
+                )
+                return tuple(dict.fromkeys(flat[:start] + form for form in forms))
+        return ()
 
     def _may_be_near(self, name: NamedEntity) -> bool:
         return name.property not in _EXACT_PROPERTIES and not all(
@@ -394,8 +442,18 @@ class _Found:
         )
 
 
+def _standing(names: Iterable[NamedEntity], text: Compact) -> Iterator[_Found]:
+    """Return where names stand in a text as they are."""
+    for name in names:
+        wanted = _compact(name.name)
+        if len(wanted) >= _MIN_NAME_CHARS and wanted in text.text:
+            for start, end in text.find(name.name):
+                yield _Found(start, end, name, wanted)
+
+
 def _with_near(
     exact: Sequence[_Found],
+    same: Sequence[_Found],
     names: Sequence[NamedEntity],
     text: Compact,
     flat: str,
@@ -405,6 +463,7 @@ def _with_near(
 
     Args:
         exact: Names found as they are.
+        same: What is said in their place.
         names: Those that may be nearly said.
         text: Where to look.
         flat: The same, flattened.
@@ -422,6 +481,7 @@ def _with_near(
     return _by_rank(
         exact,
         list(_said(number, names, text, partial=False)),
+        same,
         # a word of the trade is no typo
         _clear([item for item in _typos(names, text) if text.place(*item.span) not in words]),
         [item for item in short if item.span in things],
@@ -448,6 +508,10 @@ class _Form:
     @property
     def may_have_typo(self) -> bool:
         return len(self.form.text) >= _MIN_SHORT_LETTERS and self.form.text.isascii()
+
+
+def _in_both_numbers(word: str) -> tuple[str, ...]:
+    return (word, *(form.text for form in in_number(word)))
 
 
 @lru_cache(maxsize=_KEPT_TEXTS)

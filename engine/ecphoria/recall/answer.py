@@ -29,8 +29,9 @@ from ecphoria.stores.ports import Expansion
 from ecphoria_schema.domain import Domain
 
 # What the graph alone can vouch for: what was asked about is named and the answer's entity is
-# there; nothing is named, but the user has entities of that type.
-NAMED_AND_FOUND, OWN_AND_FOUND = 0.85, 0.75
+# there; nothing is named, but the user has entities of that type; a thing of his is named, but
+# nothing that is recorded of it answers, or what is asked was not understood.
+NAMED_AND_FOUND, OWN_AND_FOUND, NAMED_ALONE = 0.85, 0.75, 0.5
 # How many memories and how many entities an answer's confidence is about.
 CARRYING = 5
 
@@ -51,13 +52,13 @@ def graph_support(near: Neighbourhood, wanted: Understanding) -> float:
     """Return how far the graph alone answers, 0..1."""
     if near.lost:
         return 0.0
-    held = any(
+    held = wanted.is_recorded and any(
         _holds_answer(entity, wanted)
         and (not near.has_mentions or near.distance([entity.key]) is not None)
         for entity in near.entities.values()
     )
     if not held:
-        return 0.0
+        return NAMED_ALONE if near.named else 0.0
     return NAMED_AND_FOUND if near.has_mentions else OWN_AND_FOUND
 
 
@@ -135,7 +136,8 @@ def answer(
 
 def _may_answer(item: Candidate, wanted: Understanding) -> bool:
     # what holds for everybody tells nothing of what is this customer's own
-    return not item.is_rule or wanted.wants_procedure or not wanted.speaks_of_own
+    general = item.memory.user_id is None and not item.memory.about
+    return not general or wanted.wants_procedure or not wanted.speaks_of_own
 
 
 def _recalled_memories(

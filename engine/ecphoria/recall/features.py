@@ -15,6 +15,7 @@ class Features:
         lexical: How well its words, and those said right before it, fit the question, next to the
             best of what was found by words; 0 when it was found otherwise.
         topic: Share of the question's topics that it has.
+        likeliest: 1 when it has the likeliest of them.
         attribute: 1 when it gives a value of an attribute that is asked for.
         entity: How near it is to what the question means; 0 when that is nothing of the user's.
         apart: 1 when it is about another thing than the one that is meant.
@@ -35,6 +36,7 @@ class Features:
     words: float = 0.0
     lexical: float = 0.0
     topic: float = 0.0
+    likeliest: float = 0.0
     attribute: float = 0.0
     entity: float = 0.0
     apart: float = 0.0

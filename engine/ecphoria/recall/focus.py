@@ -117,7 +117,7 @@ def _in_order(
     domain: Domain,
     as_of: datetime,
 ) -> frozenset[str]:
-    for type_ in wanted.answer_types:
+    for type_ in dict.fromkeys((*wanted.order_types, *wanted.answer_types)):
         times = {
             key: moment
             for key in pool

@@ -25,6 +25,7 @@ class Neighbourhood:
         *,
         domain: Domain,
         lost: bool = False,
+        named: Collection[EntityRef] = (),
     ) -> None:
         """Take the outcome of an expansion.
 
@@ -34,6 +35,7 @@ class Neighbourhood:
             domain: Says which relations own their ends.
             mentioned: Entities that the question names and that exist for this user.
             lost: The question names an id that does not exist for this user.
+            named: Of the mentioned, those that are named by an id or a whole name.
         """
         self.entities = {entity.key: entity for entity in entities}
         self.edges = [
@@ -42,6 +44,7 @@ class Neighbourhood:
             if edge.from_key in self.entities and edge.to_key in self.entities
         ]
         self.lost = lost
+        self.named = frozenset(named)
         self._domain = domain
         self._below: dict[str, list[Edge]] = defaultdict(list)
         self._above: dict[str, list[Edge]] = defaultdict(list)
@@ -63,6 +66,7 @@ class Neighbourhood:
             tuple(mentioned),
             domain=self._domain,
             lost=self.lost,
+            named=self.named,
         )
 
     @property

@@ -3,24 +3,48 @@
 from __future__ import annotations
 
 import asyncio
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import TypeAlias
 
+from ecphoria.embedding.port import Embedder
 from ecphoria.embedding.vectors import best_cosines
-from ecphoria.errors import EcphoriaError, EmbeddingFailed, StoreError
+from ecphoria.errors import EcphoriaError, EmbeddingFailed, InvalidVector, StoreError
 from ecphoria.governance.access import readable_privacy
 from ecphoria.language.clauses import clauses
-from ecphoria.model import Action, RecallRequest, RecallResult, Scope, SessionContext, utc
+from ecphoria.model import (
+    Action,
+    NamedEntity,
+    RecallRequest,
+    RecallResult,
+    Scope,
+    SessionContext,
+    utc,
+)
 from ecphoria.parts import EngineParts
 from ecphoria.recall.answer import Question, answer, dropped_below_gate, no_answer
 from ecphoria.recall.as_known import as_then
+from ecphoria.recall.explain import (
+    ANOTHER_USERS,
+    APART,
+    GATE,
+    LOST,
+    NOT_SEEN,
+    SAME_OR_OVER,
+    explained,
+    irrelevant,
+    looked_at,
+    not_expanded,
+    unfit,
+)
 from ecphoria.recall.focus import described, focus, may_be_described
 from ecphoria.recall.neighbourhood import Neighbourhood
 from ecphoria.recall.rank import Asked, Candidate, candidates, diversified, scaled, trusted_first
 from ecphoria.recall.request import checked_request
+from ecphoria.recall.rerank import reranked
 from ecphoria.recall.seed import Seeds, find_seeds, seed_filter
-from ecphoria.recall.trace import Trace
+from ecphoria.recall.trace import Trace, told
 from ecphoria.recall.understand import (
     Named,
     Understanding,
@@ -60,15 +84,27 @@ async def recall(
     wanted = understand(request, parts.domain, parts.lexicon, as_of)
     session, degradations = await _session(parts, scope, user_id, request)
     question = Question(request, scope, user_id, as_of, wanted, session)
-    trace.step("understand", len(wanted.ids), note=_note(wanted))
+    trace.step(
+        "understand",
+        len(wanted.ids),
+        note=_note(wanted),
+        came=told(questions=1, turns=len(session.turns) if session else 0),
+        went=told(topics=len(wanted.topics), ids=len(wanted.ids), kinds=len(wanted.kinds)),
+    )
     if wanted.is_smalltalk:
         return replace(no_answer(Action.SKIP, question), trace=tuple(trace.steps))
     seeds, names = await asyncio.gather(
         _seeds(parts, question), parts.graph.names(scope.tenant, user_id)
     )
-    trace.step("seed", len(seeds.found), note=seeds.note)
+    trace.step(
+        "seed",
+        len(seeds.found),
+        note=seeds.note,
+        came=told(questions=1, kinds=len(wanted.kinds)),
+        went=told(seeds=len(seeds.found)),
+    )
     named = named_entities(request.question, wanted, names, parts.domain, parts.lexicon)
-    foreign = await _not_his(parts, scope, request.question, wanted, named)
+    foreign = await _not_his(parts, scope, request.question, wanted, names, named)
     if session is not None:
         named = with_pronouns(named, wanted, session.entities)
     expansion = as_then(
@@ -81,27 +117,73 @@ async def recall(
         "expand",
         len(expansion.entities),
         {
-            "not current or not visible": len(seeds.found) - len(expansion.seeds),
-            "named but another user's": expansion.hidden,
+            NOT_SEEN: len(seeds.found) - len(expansion.seeds),
+            ANOTHER_USERS: expansion.hidden,
         },
+        came=told(seeds=len(seeds.found), named=len(named.names) + len(wanted.ids)),
+        went=told(
+            memories=len(expansion.seeds) + len(expansion.others), entities=len(expansion.entities)
+        ),
     )
     near = _neighbourhood(parts, expansion, wanted, named, lost=foreign is not None)
     near, meant = await _focused(parts, question, near)
-    trace.step("focus", len(near.mentions), note=foreign or meant)
+    trace.step(
+        "focus",
+        len(near.mentions),
+        note=foreign or meant or (LOST if near.lost else ""),
+        came=told(entities=len(near.entities)),
+        went=told(meant=len(near.mentions)),
+    )
     scored, dropped = _rank(parts, question, seeds, expansion, near)
     if watch is not None:
         watch(question, scored)
+    ordered = await _reranked(parts, question, scored, dropped, trace)
+    scored, dropped = ordered.candidates, ordered.dropped
+    degradations += ordered.degradations
     ranked = _chosen(question, scored, dropped)
-    trace.step("rank", len(ranked), dropped)
+    trace.step(
+        ordered.stage,
+        len(ranked),
+        dropped,
+        ordered.note,
+        came=told(memories=len(ranked) + sum(dropped.values())),
+        went=told(memories=len(ranked)),
+    )
     degradations += seeds.degradations
     if expansion.scanned_out:
         degradations += ("an entity has more memories than were looked at",)
     result = answer(ranked, near, question, expansion, parts.domain, parts.settings, degradations)
-    trace.step("judge", len(result.memories), dropped_below_gate(result, ranked))
-    trace.step("assemble", len(result.memories) + len(result.entities))
+    trace.step(
+        "judge",
+        len(result.memories),
+        dropped_below_gate(result, ranked),
+        _judged(result, ranked, parts.settings.relevance_gate),
+        came=told(memories=len(ranked)),
+        went=told(memories=len(result.memories)),
+    )
+    trace.step(
+        "assemble",
+        len(result.memories) + len(result.entities),
+        {
+            APART if result.action is Action.ANSWER else GATE: len(near.entities)
+            - len(result.entities)
+        },
+        came=told(memories=len(result.memories), entities=len(near.entities)),
+        went=told(
+            memories=len(result.memories),
+            entities=len(result.entities),
+            relations=len(result.relations),
+            context_characters=len(result.context),
+        ),
+    )
     if request.known_at is None:
         parts.access.note((item.memory.key for item in result.memories), parts.clock.now())
-    return replace(result, trace=tuple(trace.steps))
+    if not request.explain:
+        return replace(result, trace=tuple(trace.steps))
+    held = await not_expanded(parts.graph, question, seeds.found, expansion)
+    weights = parts.settings.rank
+    looked = looked_at(question, expansion, scored, ranked, result, weights, MIN_RELEVANCE)
+    return replace(result, trace=explained(trace.steps, held, looked))
 
 
 async def _session(
@@ -114,6 +196,14 @@ async def _session(
         return await session_context(parts, scope, user_id, request.session_id), ()
     except StoreError as error:
         return None, (f"session unavailable: {error.message}",)
+
+
+def _judged(result: RecallResult, ranked: Sequence[Candidate], gate: float) -> str:
+    best = max((item.relevance for item in ranked), default=0.0)
+    told_best = f"{result.action.value}: best relevance {best:.2f}, gate {gate:g}"
+    if result.action is Action.ANSWER and best < gate:
+        return f"{told_best}; a record answers"
+    return told_best
 
 
 def _note(wanted: Understanding) -> str:
@@ -131,7 +221,7 @@ def _note(wanted: Understanding) -> str:
 async def _seeds(parts: EngineParts, question: Question) -> Seeds:
     return await find_seeds(
         parts.index,
-        parts.embedder,
+        _embedder(parts, question),
         question.request.question,
         question.wanted.kinds,
         seed_filter(
@@ -146,6 +236,10 @@ async def _seeds(parts: EngineParts, question: Question) -> Seeds:
         parts.settings.seed_limit,
         parts.settings.seed,
     )
+
+
+def _embedder(parts: EngineParts, question: Question) -> Embedder:
+    return parts.queries.embedder(parts.embedder, question.scope.tenant, question.user_id)
 
 
 def _expand_query(
@@ -182,14 +276,23 @@ def _newest(parts: EngineParts, wanted: Understanding) -> tuple[str, ...]:
 
 
 async def _not_his(
-    parts: EngineParts, scope: Scope, question: str, wanted: Understanding, named: Named
+    parts: EngineParts,
+    scope: Scope,
+    question: str,
+    wanted: Understanding,
+    names: Sequence[NamedEntity],
+    named: Named,
 ) -> str | None:
-    """Return the name of something that a question calls his own, though he has none."""
-    if named.refs or not wanted.speaks_of_own:
+    """Return, as a note, that a question calls something his own of which he has none."""
+    # part of the name of a thing of his may be part of the whole name of another thing
+    if not wanted.speaks_of_own or not named.partial.issuperset(named.refs):
         return None
     shared = await parts.graph.names(scope.tenant, None)
-    met = named_entities(question, wanted, shared, parts.domain, parts.lexicon)
-    return f"{met.names[0]} is not the customer's" if met.names else None
+    met = named_entities(question, wanted, (*names, *shared), parts.domain, parts.lexicon)
+    if not set(named.refs).isdisjoint(met.refs):
+        return None
+    others = {ref for name in shared for ref in name.refs}
+    return None if others.isdisjoint(met.refs) else f"{met.names[-1]} is not the customer's"
 
 
 async def _focused(
@@ -199,22 +302,25 @@ async def _focused(
     fits: Mapping[str, float] = {}
     if not near.lost and may_be_described(near):
         texts = described(near.entities.values(), parts.domain)
-        fits = await _fits(parts, question.request.question, texts) if texts else {}
+        fits = await _fits(parts, question, texts) if texts else {}
     keys, how = focus(near, question.wanted, fits, domain=parts.domain, as_of=question.as_of)
     if not keys:
         return near, ""
     return near.around(near.entities[key].ref for key in keys), how
 
 
-async def _fits(parts: EngineParts, question: str, texts: Mapping[str, str]) -> Mapping[str, float]:
+async def _fits(
+    parts: EngineParts, question: Question, texts: Mapping[str, str]
+) -> Mapping[str, float]:
     """Return how well descriptions fit the best clause of a question, by key."""
+    embedder = _embedder(parts, question)
     try:
         asked = await asyncio.gather(
-            *(parts.embedder.embed_query(clause) for clause in clauses(question))
+            *(embedder.embed_query(clause) for clause in clauses(question.request.question))
         )
         known = tuple(dict.fromkeys(texts.values()))
-        vectors = await parts.embedder.embed_passages(known)
-    except EmbeddingFailed:
+        vectors = await embedder.embed_passages(known)
+    except (EmbeddingFailed, InvalidVector):
         # the search has said so already
         return {}
     best = dict(zip(known, best_cosines(asked, vectors), strict=True))
@@ -242,7 +348,12 @@ def _neighbourhood(
         }
         lost = lost or not all(told.intersection(mention.candidates) for mention in missing)
     return Neighbourhood(
-        expansion.entities, expansion.edges, mentioned, domain=parts.domain, lost=lost
+        expansion.entities,
+        expansion.edges,
+        mentioned,
+        domain=parts.domain,
+        lost=lost,
+        named=mentioned - named.partial,
     )
 
 
@@ -255,14 +366,11 @@ def _rank(
 ) -> tuple[tuple[Candidate, ...], dict[str, int]]:
     sources = {source.id: source for source in expansion.sources}
     disabled = {source.id for source in expansion.sources if source.disabled}
-    found = [*expansion.seeds, *expansion.others]
-    trusted = [memory for memory in found if memory.source_id not in disabled]
-    asked = [
-        memory
-        for memory in trusted
-        if memory.kind in question.wanted.kinds
-        and memory.importance >= question.request.min_importance
+    rules = [
+        (memory, unfit(memory, question, disabled))
+        for memory in (*expansion.seeds, *expansion.others)
     ]
+    asked = [memory for memory, rule in rules if rule is None]
     compared = Asked(
         question.request.question,
         question.wanted,
@@ -274,10 +382,42 @@ def _rank(
     )
     found_by = {seed.key: seed for seed in seeds.found}
     scored = candidates(asked, found_by, compared, parts.settings.rank)
-    return scored, {
-        "source disabled": len(found) - len(trusted),
-        "kind or importance": len(trusted) - len(asked),
-    }
+    return scored, dict(Counter(rule for _, rule in rules if rule is not None))
+
+
+@dataclass(frozen=True, slots=True)
+class _Ordered:
+    """Candidates in their last order, and what is yet to be traced of the stage that made it."""
+
+    stage: str
+    candidates: tuple[Candidate, ...]
+    dropped: dict[str, int]
+    note: str = ""
+    degradations: tuple[str, ...] = ()
+
+
+async def _reranked(
+    parts: EngineParts,
+    question: Question,
+    scored: tuple[Candidate, ...],
+    dropped: dict[str, int],
+    trace: Trace,
+) -> _Ordered:
+    """Return the candidates in the order that a reranker gives them, where there is one."""
+    if parts.reranker is None:
+        return _Ordered("rank", scored, dropped)
+    trace.step(
+        "rank",
+        len(scored),
+        dropped,
+        came=told(memories=len(scored) + sum(dropped.values())),
+        went=told(memories=len(scored)),
+    )
+    again = await reranked(
+        parts.reranker, question.request.question, scored, parts.settings, least=MIN_RELEVANCE
+    )
+    note = f"{again.read} read by {parts.reranker.name}"
+    return _Ordered("rerank", again.candidates, {}, note, again.degradations)
 
 
 def _chosen(
@@ -287,6 +427,6 @@ def _chosen(
     kept = trusted_first(
         diversified(relevant, question.request.limit, wants_rule=question.wanted.wants_procedure)
     )
-    dropped["not relevant"] = len(scored) - len(relevant)
-    dropped["near-equal or over the limit"] = len(relevant) - len(kept)
+    dropped[irrelevant(MIN_RELEVANCE)] = len(scored) - len(relevant)
+    dropped[SAME_OR_OVER] = len(relevant) - len(kept)
     return kept

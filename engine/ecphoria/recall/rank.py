@@ -30,6 +30,8 @@ NEAR_EQUAL = 0.9
 # one unasked; how many compete.
 _PLACES = (1, 3)
 _TO_THE_POINT, _MAX_RULES = 0.5, 20
+# How its topic counts among rules, next to its words and its sense.
+_TOPIC_OF_RULES = 0.3
 # A share of the question's words that is worth telling.
 _WORDS_TOLD = 0.3
 # How much better a source is that is believed whatever else ranks; how near its memory must be.
@@ -70,6 +72,11 @@ class Candidate:
     def content(self) -> float:
         """How near its words and its sense are to the question, 0..1."""
         return 1 - (1 - self.features.similarity) * (1 - self.features.words)
+
+    @property
+    def to_the_point(self) -> float:
+        """How near it is to the question, by its topic, too."""
+        return self.content + _TOPIC_OF_RULES * self.features.topic
 
 
 def scaled(similarity: float | None, spec: EmbeddingSpec) -> float:
@@ -185,6 +192,7 @@ def features(
         words=words,
         lexical=(seed.lexical or 0.0) / best if seed and best else 0.0,
         topic=_topic_match(understanding.topics, memory),
+        likeliest=float(bool(understanding.topics) and understanding.topics[0] in _topics(memory)),
         attribute=float(memory.attribute in understanding.attributes),
         # a rule for everybody is about no one's thing: that speaks neither for nor against it
         entity=0.0 if general else _entity_fit(hops, specific=specific),
@@ -280,7 +288,7 @@ def diversified(
     rules = _distinct(
         sorted(
             (item for item in ranked if item.is_rule),
-            key=lambda item: (item.features.other_language, -item.content, item.memory.id),
+            key=lambda item: (item.features.other_language, -item.to_the_point, item.memory.id),
         )[:_MAX_RULES],
         limit,
     )

@@ -27,6 +27,8 @@ class Understanding:
         path: Expansion path to walk.
         answer_types: Entity types whose records are the answer, those of the likeliest topic first.
         answer_properties: Type and property that are the answer where a record has them.
+        is_recorded: The answer to the likeliest topic stands in records. What a record says on the
+            other topics does not answer the question: a parcel's state is not where it may be left.
         speaks_of_own: The customer's own things are spoken of.
         wants_own_words: What the customer himself said is asked for.
         attributes: Attributes that are asked for by their titles.
@@ -34,6 +36,7 @@ class Understanding:
         windows: Times that are spoken of, in the question's order; the caller's alone where he
             fixes one.
         order: Whether the last or the first of several is meant.
+        order_types: Of what that is: entity types, the likeliest first.
         before_event: What was before something that happened, e.g. "before the repair".
         after_event: What was after it.
     """
@@ -49,11 +52,13 @@ class Understanding:
     answer_types: tuple[str, ...]
     pronouns: tuple[str, ...] = ()
     answer_properties: tuple[tuple[str, str], ...] = ()
+    is_recorded: bool = True
     speaks_of_own: bool = False
     wants_own_words: bool = False
     attributes: tuple[str, ...] = ()
     windows: tuple[TimeWindow, ...] = ()
     order: Order | None = None
+    order_types: tuple[str, ...] = ()
     before_event: bool = False
     after_event: bool = False
 
@@ -90,6 +95,7 @@ def understand(
     question = request.question
     events = event_words(question)
     topics = request.topics if request.topics is not None else lexicon.topics(question)
+    likeliest = next((domain.topics[topic] for topic in topics if topic in domain.topics), None)
     return Understanding(
         language=language_of(question),
         is_smalltalk=request.topics is None and lexicon.is_smalltalk(question),
@@ -105,8 +111,12 @@ def understand(
         attributes=lexicon.attributes_named(question),
         windows=_windows(request, as_of),
         order=events.order,
+        order_types=()
+        if events.order_at is None
+        else _types(lexicon.topics_near(question, events.order_at), domain),
         before_event=events.before_event,
         after_event=events.after_event,
+        is_recorded=likeliest is not None and bool(likeliest.entities or likeliest.properties),
         answer_properties=tuple(
             dict.fromkeys(
                 (type_, name)
@@ -117,14 +127,18 @@ def understand(
                 )
             )
         ),
-        answer_types=tuple(
-            dict.fromkeys(
-                type_
-                for topic in topics
-                if topic in domain.topics
-                for type_ in domain.topics[topic].entities
-            )
-        ),
+        answer_types=_types(topics, domain),
+    )
+
+
+def _types(topics: Sequence[str], domain: Domain) -> tuple[str, ...]:
+    return tuple(
+        dict.fromkeys(
+            type_
+            for topic in topics
+            if topic in domain.topics
+            for type_ in domain.topics[topic].entities
+        )
     )
 
 

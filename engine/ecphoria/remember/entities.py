@@ -47,6 +47,8 @@ async def upsert_entities(
         except EcphoriaError as error:
             raise error.at("relations", index) from error
     written = await parts.graph.upsert_entities(scope.tenant, rows, links)
+    # whose an entity is follows from relations that may lie anywhere
+    parts.queries.drop(scope.tenant, None)
     return EntityReceipts(
         entities=tuple(
             Receipt(index, ReceiptStatus(outcome), id=row.ref.id, links=(_given(row.ref),))

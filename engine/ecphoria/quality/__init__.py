@@ -1,0 +1,1 @@
+"""How well a model and a domain file fit: a checklist, measured without any store."""
