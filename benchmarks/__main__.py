@@ -10,19 +10,17 @@ import shlex
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, Final
 
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+from rich.progress import Progress
 
 from benchmarks import import_overhead, recall_overhead
+from benchmarks.answering import positive, progress_on
 from benchmarks.data import (
-    ENTITIES,
-    MEMORIES,
     NOW,
-    RELATIONS,
     Dataset,
     Sizes,
     make_dataset,
@@ -30,9 +28,9 @@ from benchmarks.data import (
 )
 from benchmarks.figures import machine
 from benchmarks.import_overhead import Way, by_import, by_remember
+from benchmarks.loading import load_files
 from benchmarks.report import recall_table, stages_table, writing_table
 from benchmarks.stores import STORE_SETS, LeftOut, StoreSet, open_store_set
-from ecphoria.bulk_import import import_files
 from ecphoria.clock import Clock
 from ecphoria.engine import Engine
 from ecphoria.logs import configure_logging
@@ -57,7 +55,7 @@ def _arguments(given: Sequence[str]) -> argparse.Namespace:
         ("rounds", 2, "imports by each side"),
     ):
         parser.add_argument(
-            f"--{name}", type=_positive, default=default, help=f"{text} (default: {default})"
+            f"--{name}", type=positive, default=default, help=f"{text} (default: {default})"
         )
     parser.add_argument(
         "--output", type=Path, default=RESULTS, help="file for the figures (default: results.json)"
@@ -68,24 +66,6 @@ def _arguments(given: Sequence[str]) -> argparse.Namespace:
         if name not in STORE_SETS:
             parser.error(f"--stores: {name!r} is none of {', '.join(STORE_SETS)}")
     return arguments
-
-
-def _positive(text: str) -> int:
-    number = int(text)
-    if number < 1:
-        msg = f"{number} is less than 1"
-        raise argparse.ArgumentTypeError(msg)
-    return number
-
-
-def _progress(console: Console) -> Progress:
-    return Progress(
-        TextColumn("{task.description}"),
-        BarColumn(),
-        MofNCompleteColumn(),
-        TimeElapsedColumn(),
-        console=console,
-    )
 
 
 async def _measure(
@@ -101,10 +81,11 @@ async def _measure(
 
     files = write_files(made, root / "files")
     scope = Scope("bench", "benchmark", frozenset({Role.ADMIN}), EveryUser.OF_TENANT)
-    settings = stores.settings("bench", root / "data")
+    # each question is asked more than once
+    settings = stores.settings("bench", root / "data", query_cache_size=0)
     async with Engine.open(settings, clock=Clock(now=lambda: NOW)) as engine:
         health = await engine.health()
-        await _load(
+        await load_files(
             engine, scope, files, bar("load", len(made.entities + made.relations + made.memories))
         )
         recall = await recall_overhead.measure_recall(
@@ -130,19 +111,6 @@ async def _measure(
     }
 
 
-async def _load(
-    engine: Engine, scope: Scope, files: Mapping[str, str], moved: Callable[[int], None]
-) -> None:
-    lines = 0
-    order = (files[ENTITIES], files[RELATIONS], files[MEMORIES])
-    async for step in import_files(engine, scope, order):
-        if step.bad:
-            msg = f"the made-up data is refused: {step.bad[0]}"
-            raise RuntimeError(msg)
-        moved(step.lines - lines)
-        lines = step.lines
-
-
 def _ways(arguments: argparse.Namespace, directory: Path) -> tuple[tuple[Way, int], ...]:
     """Return the ways to write, each with how often it is measured."""
     sizes = Sizes(arguments.users, arguments.memories, as_it_comes=True)
@@ -166,7 +134,7 @@ async def _run(arguments: argparse.Namespace, console: Console) -> dict[str, Any
             root = Path(directory)
             try:
                 async with open_store_set(name, root / "stores") as stores:
-                    with _progress(console) as progress:
+                    with progress_on(console) as progress:
                         found = await _measure(stores, made, arguments, root, progress)
             except LeftOut as error:
                 left_out[name] = str(error).splitlines()[0].replace(str(Path.cwd()), ".")

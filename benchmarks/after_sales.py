@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import argparse
 import json
+import random
 import sys
-import time
-from collections.abc import Mapping
+from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
@@ -19,7 +20,7 @@ import httpx
 from rich.console import Console
 
 from benchmarks.answering import BadData, asked, asking_parser, bar, graphql_client
-from benchmarks.figures import percentile
+from benchmarks.figures import percentile, timed
 from benchmarks.stores import open_store_set
 from ecphoria.bulk_import import import_files
 from ecphoria.engine import Engine
@@ -29,6 +30,7 @@ from ecphoria_graphql.app import GRAPHQL_PATH
 FILES: Final = ("entities.jsonl", "relations.jsonl", "memories.jsonl")
 QUESTIONS: Final = "questions.jsonl"
 TENANT: Final = "after-sales"
+SCOPE: Final = Scope(TENANT, "benchmark", frozenset({Role.ADMIN}), EveryUser.OF_TENANT)
 # As many as the scorer looks at.
 MEMORIES, ENTITIES = 5, 20
 
@@ -79,6 +81,9 @@ def read_questions(directory: Path) -> tuple[Question, ...]:
             except (ValueError, KeyError, TypeError) as error:
                 msg = f"{directory / QUESTIONS}, line {number}: no question ({error!r})"
                 raise BadData(msg) from error
+    if not found:
+        msg = f"{directory / QUESTIONS} has no questions"
+        raise BadData(msg)
     return tuple(found)
 
 
@@ -111,7 +116,12 @@ def _lines(file: Path) -> int:
         return sum(1 for _ in stream)
 
 
-async def _ask(client: httpx.AsyncClient, question: Question) -> Mapping[str, Any]:
+async def ask(client: httpx.AsyncClient, question: Question) -> Mapping[str, Any]:
+    """Ask one question; return what GraphQL answered.
+
+    Raises:
+        RuntimeError: When it answered with errors.
+    """
     variables = {
         "question": question.text,
         "userId": question.user_id,
@@ -141,27 +151,63 @@ def answer_line(question: Question, found: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
+async def ask_all(
+    client: httpx.AsyncClient,
+    questions: Sequence[Question],
+    answers: Path,
+    console: Console,
+    what: str = "ask",
+) -> list[float]:
+    """Ask questions one by one; write the answers to a file, return the milliseconds of each."""
+    times: list[float] = []
+    with answers.open("w", encoding="utf-8") as out, bar(console, what, len(questions)) as moved:
+        for number, question in enumerate(questions, start=1):
+            found, milliseconds = await timed(ask(client, question))
+            times.append(milliseconds)
+            out.write(json.dumps(answer_line(question, found), ensure_ascii=False) + "\n")
+            moved(number)
+    return times
+
+
+def sampled(questions: Sequence[Question], number: int | None, seed: int) -> tuple[Question, ...]:
+    """Return so many of the questions, in their order and the same for a seed; all for None."""
+    if number is None or number >= len(questions):
+        return tuple(questions)
+    # cryptography is not the point, sameness is
+    chosen = random.Random(seed).sample(range(len(questions)), number)  # noqa: S311
+    return tuple(questions[place] for place in sorted(chosen))
+
+
+@asynccontextmanager
+async def served(
+    stores: str, root: Path, directory: Path, console: Console
+) -> AsyncIterator[tuple[Engine, httpx.AsyncClient]]:
+    """Load the data into a store set and serve it; yield the engine and a client, both warm.
+
+    Args:
+        stores: Name of the store set.
+        root: Directory for the stores.
+        directory: What the generator wrote.
+        console: For progress.
+
+    Raises:
+        LeftOut: When this machine cannot run the stores.
+        BadData: As for `load`.
+    """
+    first, *_ = read_questions(directory)
+    async with open_store_set(stores, root / "stores") as opened:
+        settings = opened.settings("bench", root / "data")
+        async with Engine.open(settings) as engine:
+            await load(engine, SCOPE, directory, root, console)
+            async with graphql_client(engine, SCOPE) as client:
+                await ask(client, first)
+                yield engine, client
+
+
 async def _run(arguments: argparse.Namespace, root: Path, console: Console) -> None:
     questions = read_questions(arguments.data)
-    scope = Scope(TENANT, "benchmark", frozenset({Role.ADMIN}), EveryUser.OF_TENANT)
-    times: list[float] = []
-    async with open_store_set(arguments.stores, root / "stores") as stores:
-        settings = stores.settings("bench", root / "data")
-        async with Engine.open(settings) as engine:
-            await load(engine, scope, arguments.data, root, console)
-            async with graphql_client(engine, scope) as client:
-                await _ask(client, questions[0])
-                with (
-                    arguments.answers.open("w", encoding="utf-8") as out,
-                    bar(console, "ask", len(questions)) as moved,
-                ):
-                    for number, question in enumerate(questions, start=1):
-                        start = time.perf_counter()
-                        found = await _ask(client, question)
-                        times.append((time.perf_counter() - start) * 1000)
-                        line = json.dumps(answer_line(question, found), ensure_ascii=False)
-                        out.write(line + "\n")
-                        moved(number)
+    async with served(arguments.stores, root, arguments.data, console) as (_, client):
+        times = await ask_all(client, questions, arguments.answers, console)
     console.print(
         f"{len(questions)} answers written to {arguments.answers.name}; GraphQL over HTTP, ms: "
         f"p50 {percentile(times, 50):.0f}, p95 {percentile(times, 95):.0f}, "

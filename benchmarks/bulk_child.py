@@ -12,7 +12,7 @@ import resource
 import sys
 import time
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields
 from typing import Any
 
 from ecphoria.cli.common import cli_scope, open_engine
@@ -27,7 +27,8 @@ from ecphoria.settings import load_settings
 class _Gated(Engine):
     """An engine that asks before it remembers."""
 
-    gate: Callable[[Sequence[MemoryInput]], Awaitable[None]]
+    # what an engine has may have defaults
+    gate: Callable[[Sequence[MemoryInput]], Awaitable[None]] = field(kw_only=True)
 
     async def remember(self, scope: Scope, items: Sequence[MemoryInput]) -> tuple[Receipt, ...]:
         await self.gate(items)

@@ -32,9 +32,10 @@ from typing import Any, Final
 
 import psutil
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+from rich.progress import Progress
 from rich.table import Table
 
+from benchmarks.answering import progress_on
 from benchmarks.data import ENTITIES, MEMORIES, RELATIONS, Sizes, memory_id, stream_files
 from benchmarks.figures import machine
 from benchmarks.raw_writes import RAW, Graph, RawWriter, raw_cypher, stored
@@ -403,23 +404,13 @@ def _tables(name: str, found: Mapping[str, Any]) -> tuple[Table, ...]:
     return speed, memory
 
 
-def _progress(console: Console) -> Progress:
-    return Progress(
-        TextColumn("{task.description}"),
-        BarColumn(),
-        MofNCompleteColumn(),
-        TimeElapsedColumn(),
-        console=console,
-    )
-
-
 async def _run(arguments: argparse.Namespace, console: Console) -> dict[str, Any]:
     load_before = os.getloadavg()[0]
     start = time.perf_counter()
     with tempfile.TemporaryDirectory(prefix="ecphoria-bulk-") as directory:
         root = Path(directory)
         async with open_store_set(arguments.stores, root / "stores") as stores:
-            with _progress(console) as progress:
+            with progress_on(console) as progress:
                 task = progress.add_task("make the data", total=arguments.memories)
                 sizes = Sizes(arguments.users, arguments.memories, 0, as_it_comes=True)
                 files = stream_files(sizes, root / "files", lambda: progress.advance(task))

@@ -64,11 +64,12 @@ class Series:
         self.times.setdefault(name, []).append(milliseconds)
 
     def summary(self, name: str) -> dict[str, float]:
-        """Return median and 95th percentile in milliseconds."""
+        """Return median, 95th and 99th percentile in milliseconds."""
         values = self.times[name]
         return {
             "p50_ms": round(percentile(values, 50), 2),
             "p95_ms": round(percentile(values, 95), 2),
+            "p99_ms": round(percentile(values, 99), 2),
         }
 
     def total_s(self, name: str) -> float:
@@ -78,12 +79,17 @@ class Series:
     def ratio(self, name: str, base: str) -> dict[str, float]:
         """Return how many times the base something took, pair by pair.
 
-        `of_p95` compares the two 95th percentiles: the slow tails need not fall on one pair.
+        `of_p95` and `of_p99` compare percentiles of either: the slow tails need not fall on one
+        pair.
         """
         pairs = [a / b for a, b in zip(self.times[name], self.times[base], strict=True)]
         return {
             "p50": round(statistics.median(pairs), 3),
             "p95": round(percentile(pairs, 95), 3),
-            "of_p50": round(percentile(self.times[name], 50) / percentile(self.times[base], 50), 3),
-            "of_p95": round(percentile(self.times[name], 95) / percentile(self.times[base], 95), 3),
+            **{
+                f"of_p{part}": round(
+                    percentile(self.times[name], part) / percentile(self.times[base], part), 3
+                )
+                for part in (50, 95, 99)
+            },
         }

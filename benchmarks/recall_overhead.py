@@ -13,9 +13,12 @@ import time
 from collections.abc import Awaitable, Callable, Mapping
 from contextlib import AsyncExitStack
 from dataclasses import dataclass, replace
+from datetime import datetime
+from functools import cache
 from pathlib import Path
 from typing import Any, Final
 
+import httpx
 from neo4j import AsyncDriver
 from pymilvus import AsyncMilvusClient
 
@@ -45,7 +48,6 @@ NAMES: Final = "Cypher of the user's names"
 
 WARM: Final = 20
 _OPERATION: Final = Path(__file__).parents[1] / "graphql" / "operations" / "recall.graphql"
-_HTTP_TIMEOUT_S: Final = 120.0
 
 Tick = Callable[[], None]
 
@@ -124,7 +126,7 @@ async def measure_recall(
     async with AsyncExitStack() as stack:
         driver, milvus = await stack.enter_async_context(stores.bare())
         bare = _Bare(engine, driver, milvus)
-        graphql = await _graphql(stack, engine, scope)
+        client = await stack.enter_async_context(graphql_client(engine, scope))
         # all ways are warm before anything counts: the first expansion alone takes Neo4j seconds
         start = time.perf_counter()
         prepared = [await _prepare(engine, driver, scope, asked, tick) for asked in made.questions]
@@ -133,7 +135,7 @@ async def measure_recall(
             _, found = await bare.parts(item)
             same += _same(item, found)
             await bare.cypher(item.names)
-            await graphql(item.asked)
+            await ask_graphql(client, item.asked)
             tick()
         warmed_s = time.perf_counter() - start
         series, stages, found_counts = Series(), Series(), Series()
@@ -153,7 +155,7 @@ async def measure_recall(
                 series.add(name, milliseconds)
 
         async def by_graphql(item: _Prepared) -> None:
-            _, milliseconds = await timed(graphql(item.asked))
+            _, milliseconds = await timed(ask_graphql(client, item.asked))
             series.add(GRAPHQL, milliseconds)
 
         ways: tuple[Callable[[_Prepared], Awaitable[None]], ...] = (by_engine, by_parts, by_graphql)
@@ -194,26 +196,41 @@ async def _prepare(
 
 
 def _same(item: _Prepared, found: list[list[str]]) -> bool:
+    searches: tuple[Search | TermSearch, ...] = (*item.searches, *item.term_searches)
     return all(
         {hit.key for hit in search.hits} == set(keys)
-        for search, keys in zip((*item.searches, *item.term_searches), found, strict=True)
+        for search, keys in zip(searches, found, strict=True)
     )
 
 
-async def _graphql(
-    stack: AsyncExitStack, engine: Engine, scope: Scope
-) -> Callable[[Asked], Awaitable[Mapping[str, Any]]]:
-    """Serve the engine on a port of this process; return how to ask it."""
-    client = await stack.enter_async_context(graphql_client(engine, scope))
-    text = _OPERATION.read_text(encoding="utf-8")
+async def ask_graphql(
+    client: httpx.AsyncClient, asked: Asked, as_of: datetime | None = None
+) -> Mapping[str, Any]:
+    """Ask a question by the operation that agents copy; return the whole answer.
 
-    async def ask(asked: Asked) -> Mapping[str, Any]:
-        variables = {"question": asked.question, "userId": asked.user_id}
-        response = await client.post(GRAPHQL_PATH, json={"query": text, "variables": variables})
-        answer: Mapping[str, Any] = response.raise_for_status().json()
-        if "errors" in answer:
-            msg = f"GraphQL answered with errors: {answer['errors']}"
-            raise RuntimeError(msg)
-        return answer
+    Args:
+        client: From `graphql_client`, or another one with its headers.
+        asked: The question.
+        as_of: Its moment; that of the server's clock if None.
 
-    return ask
+    Raises:
+        HTTPError: When there is no answer, or one that is not 2xx.
+        RuntimeError: When the answer has errors.
+    """
+    variables = {
+        "question": asked.question,
+        "userId": asked.user_id,
+        "asOf": as_of and as_of.isoformat(),
+    }
+    response = await client.post(GRAPHQL_PATH, json={"query": operation(), "variables": variables})
+    answer: Mapping[str, Any] = response.raise_for_status().json()
+    if "errors" in answer:
+        msg = f"GraphQL answered with errors: {answer['errors']}"
+        raise RuntimeError(msg)
+    return answer
+
+
+@cache
+def operation() -> str:
+    """Return the text of the operation."""
+    return _OPERATION.read_text(encoding="utf-8")

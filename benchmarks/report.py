@@ -10,7 +10,8 @@ from rich.table import Table
 from benchmarks import raw_writes, recall_overhead
 
 
-def _table(title: str, *columns: str) -> Table:
+def plain_table(title: str, *columns: str) -> Table:
+    """Return an empty table: names on the left, figures on the right."""
     table = Table(title=title, title_justify="left", title_style="bold")
     table.add_column(columns[0])
     for column in columns[1:]:
@@ -20,7 +21,7 @@ def _table(title: str, *columns: str) -> Table:
 
 def recall_table(name: str, found: Mapping[str, Any]) -> Table:
     """Return the table of recall on a store set."""
-    table = _table(
+    table = plain_table(
         f"Recall, {name}, {found['questions']} questions",
         "",
         "p50 ms",
@@ -44,7 +45,7 @@ def recall_table(name: str, found: Mapping[str, Any]) -> Table:
 
 def stages_table(name: str, found: Mapping[str, Any]) -> Table:
     """Return the table of the engine's own stages."""
-    table = _table(f"Engine.recall, {name}", "", "p50 ms", "p95 ms")
+    table = plain_table(f"Engine.recall, {name}", "", "p50 ms", "p95 ms")
     for row, times in found["stages"].items():
         table.add_row(row, f"{times['p50_ms']:.1f}", f"{times['p95_ms']:.1f}")
     return table
@@ -53,7 +54,7 @@ def stages_table(name: str, found: Mapping[str, Any]) -> Table:
 def writing_table(name: str, way: str, found: Mapping[str, Any]) -> Table:
     """Return the table of writing in some way on a store set."""
     written = found["written"]
-    table = _table(
+    table = plain_table(
         f"{way}, {name}, {found['rounds']} x {written['memories']:,} memories, "
         f"{written['links']:,} links, {written['claims']:,} claims",
         "",

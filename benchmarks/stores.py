@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import importlib.util
+import os
 import sys
 from collections.abc import AsyncIterator
 from contextlib import AbstractContextManager
@@ -37,19 +38,37 @@ class StoreSet:
     neo4j_database: str
     milvus_uri: str
 
-    def settings(self, prefix: str, data_dir: Path) -> Settings:
-        """Return settings for these stores; everything else is as shipped."""
-        return load_settings(
-            neo4j_uri=self.neo4j_uri,
-            neo4j_user=self.neo4j_user,
-            neo4j_password=self.neo4j_password,
-            neo4j_database=self.neo4j_database,
-            milvus_uri=self.milvus_uri,
-            collection_prefix=prefix,
-            data_dir=data_dir,
+    def values(self, prefix: str, data_dir: Path, **changed: object) -> dict[str, object]:
+        """Return what is to be set for these stores; everything else is as shipped.
+
+        Args:
+            prefix: Of the collections' names.
+            data_dir: Where the engine may write.
+            changed: What is to be other than shipped.
+        """
+        return {
+            "neo4j_uri": self.neo4j_uri,
+            "neo4j_user": self.neo4j_user,
+            "neo4j_password": self.neo4j_password,
+            "neo4j_database": self.neo4j_database,
+            "milvus_uri": self.milvus_uri,
+            "collection_prefix": prefix,
+            "data_dir": data_dir,
             # between two questions is no place for it; it has a run at the start
-            reconcile_every_s=86_400.0,
-        )
+            "reconcile_every_s": 86_400.0,
+            **changed,
+        }
+
+    def settings(self, prefix: str, data_dir: Path, **changed: object) -> Settings:
+        """Return settings of `values`."""
+        return load_settings(**self.values(prefix, data_dir, **changed))
+
+    def environment(self, prefix: str, data_dir: Path, **changed: object) -> dict[str, str]:
+        """Return the environment of another process with settings of `values`."""
+        values = self.values(prefix, data_dir, **changed)
+        return os.environ | {
+            f"ECPHORIA_{name.upper()}": str(value) for name, value in values.items()
+        }
 
     @contextlib.asynccontextmanager
     async def bare(self) -> AsyncIterator[tuple[AsyncDriver, AsyncMilvusClient]]:

@@ -36,6 +36,9 @@ SETTINGS: dict[str, object] = {
     "common.session.ttl": 5,
     # A strongly consistent read waits for the next tick.
     "proxy.timeTickInterval": 20,
+    # Loading a collection takes several rounds of the coordinator.
+    "queryCoord.checkInterval": 50,
+    "queryCoord.distPullInterval": 50,
     # The interim index of fresh rows misses half of what a filter leaves over (2.3.5).
     "queryNode.segcore.interimIndex.enableIndex": "false",
     "log.level": "warn",
