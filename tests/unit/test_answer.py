@@ -61,9 +61,14 @@ def question(**more):
     return Question(**(values | more))
 
 
-def around(*mentioned, things=THINGS, lost=False):
+def around(*mentioned, things=THINGS, lost=False, named=()):
     return Neighbourhood(
-        things, EDGES, [ref(*it) for it in mentioned], domain=AFTER_SALES, lost=lost
+        things,
+        EDGES,
+        [ref(*it) for it in mentioned],
+        domain=AFTER_SALES,
+        lost=lost,
+        named=[ref(*it) for it in named],
     )
 
 
@@ -110,8 +115,9 @@ def test_a_fallback_speaks_the_questions_language():
     assert "请" in no_answer(Action.FALLBACK, chinese).advisory
 
 
-def test_a_rule_for_everybody_does_not_tell_what_is_ones_own():
-    rule = candidate(memory("rule", kind="procedural", user_id=None))
+@pytest.mark.parametrize("kind", ["procedural", "semantic"])
+def test_what_holds_for_everybody_does_not_tell_what_is_ones_own(kind):
+    rule = candidate(memory("rule", kind=kind, user_id=None))
     own = question(wanted=understanding(speaks_of_own=True))
     assert answered([rule], asked=own).action is Action.FALLBACK
     asked_for = question(wanted=understanding(speaks_of_own=True, wants_procedure=True))
@@ -134,6 +140,11 @@ WARRANTY = understanding(answer_types=("Warranty",))
         (around(things=THINGS[:2]), WARRANTY, 0),
         # named, but the warranty hangs on another device
         (around(("Device", "d-2"), things=(*THINGS, entity("Device", "d-2"))), WARRANTY, 0),
+        # what is recorded is on another topic than the likeliest one
+        (around(), replace(WARRANTY, is_recorded=False), 0),
+        # the thing is his, whatever is asked of it
+        (around(("Device", "d-1"), named=[("Device", "d-1")]), understanding(), 0.5),
+        (around(("Device", "d-1"), named=[("Device", "d-1")], lost=True), understanding(), 0),
     ],
 )
 def test_how_far_the_graph_answers(near, wanted, support):

@@ -137,3 +137,23 @@ def test_any_text_is_read_the_same_again(text):
         flat[start:end] in {"before", "prior to", "之前", "以前"} for start, end in found.before_at
     )
     assert not found.before_change or found.before_event
+
+
+@pytest.mark.parametrize(
+    ("text", "word"),
+    [
+        ("Which of my devices was repaired last?", "repaired last"),
+        ("What is my latest order?", "latest"),
+        ("我最近一次维修", "最近一次"),
+    ],
+)
+def test_it_is_told_where_the_word_for_the_order_stands(text, word):
+    found = event_words(text)
+    assert found.order == "latest"
+    start, end = found.order_at
+    assert flattened(text)[start:end] == word
+
+
+def test_without_an_order_there_is_no_place():
+    assert event_words("What was first, what was last week?").order_at is None
+    assert event_words("Where is my parcel?").order_at is None

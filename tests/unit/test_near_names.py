@@ -240,3 +240,48 @@ def test_short_names_are_shorter(name):
     whole = Compact(name).text
     assert whole not in {form.text for form in short_names(name)}
     assert all(form.text for form in (*short_names(name), *in_number(name)))
+
+
+@pytest.mark.parametrize(
+    ("text", "recorded"),
+    [
+        ("my hoover broke", "Vacuum Cleaner"),
+        ("my HOOVERS broke", "Vacuum Cleaner"),
+        ("the digicam", "Digital Camera"),
+        ("the notebook computer", "Laptop"),
+        ("a wireless hoover", "Wireless Vacuum"),
+        ("充电宝坏了", "Power Bank"),
+        ("the power bank", "充电宝"),
+        ("便携充电宝坏了", "便携移动电源"),
+    ],
+)
+def test_what_the_trade_calls_the_same_is_met(text, recorded):
+    (mention,) = AFTER_SALES_WORDS.name_mentions(text, called(recorded))
+    assert (mention.refs, mention.partial) == ((ref("Product", recorded),), False)
+
+
+def test_a_name_as_it_is_recorded_wins_over_what_is_called_the_same():
+    assert met("the purifier", called("Purifier", "Air Purifier")) == {("Purifier", False)}
+    both = called("Air Purifier", "Air Cleaner")
+    (mention, *others) = AFTER_SALES_WORDS.name_mentions("my purifier", both)
+    assert {ref_ for item in (mention, *others) for ref_ in item.refs} == {
+        ref("Product", "Air Purifier"),
+        ref("Product", "Air Cleaner"),
+    }
+
+
+@pytest.mark.parametrize("property_", ["serial", "model"])
+def test_serial_numbers_and_models_are_called_nothing_else(property_):
+    assert met("my hoover", called("Vacuum", property_=property_)) == set()
+
+
+def test_a_domain_without_synonyms_knows_none():
+    assert met("my hoover", called("Vacuum Cleaner"), words=CLINIC_WORDS) == set()
+
+
+@given(
+    st.text(max_size=30), st.sampled_from(["Vacuum Cleaner", "充电宝", "Laptop", "Robot Vacuum"])
+)
+def test_synonyms_bring_no_name_that_is_not_known(text, name):
+    for mention in AFTER_SALES_WORDS.name_mentions(text, called(name), near=True):
+        assert mention.refs == (ref("Product", name),)

@@ -137,3 +137,34 @@ def test_ids_and_names_are_named_and_the_root_is_not_a_ref():
 def test_an_id_that_leads_to_nothing_is_lost(question, mentioned, lost):
     found = lost_ids(wanted(question), named(question), mentioned)
     assert tuple(mention.text for mention in found) == lost
+
+
+@pytest.mark.parametrize(
+    ("question", "recorded"),
+    [
+        ("Where is my parcel?", True),
+        ("我的维修好了吗", True),
+        # the state of an order is on record, but not what is asked
+        ("Which order did I buy as a gift, as a present?", False),
+        ("家里没人的话包裹放哪", False),
+        ("Anything new?", False),
+    ],
+)
+def test_it_is_told_whether_the_likeliest_topic_is_on_record(question, recorded):
+    assert wanted(question).is_recorded is recorded
+
+
+@pytest.mark.parametrize(
+    ("question", "first"),
+    [
+        ("Which of my devices was repaired last, and which warranties does it have?", "Repair"),
+        ("Does the warranty cover my latest order?", "Order"),
+        ("我最近一次维修的那台还在延保期吗", "Repair"),
+    ],
+)
+def test_the_last_of_several_is_of_the_type_spoken_of_beside_it(question, first):
+    assert wanted(question).order_types[0] == first
+
+
+def test_without_an_order_there_are_no_types_of_it():
+    assert wanted("Is it under warranty?").order_types == ()
