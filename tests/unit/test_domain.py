@@ -55,6 +55,18 @@ FAULTS: dict[str, tuple[str, str, str, int | None]] = {
         "from_: Extra inputs",
         0,
     ),
+    "a word in two groups of synonyms": (
+        "root: Patient\n",
+        "root: Patient\nsynonyms: [{en: [ward, bay]}, {en: [BAY, room]}]\n",
+        "'BAY' stands in another group, too",
+        0,
+    ),
+    "a synonym of nothing": (
+        "root: Patient\n",
+        "root: Patient\nsynonyms: [{zh: [病房]}]\n",
+        "needs two words or more",
+        0,
+    ),
     "missing key": ("default_source: chart\n", "", "default_source: Field required", None),
     "duplicate key": ("root: Patient\n", "root: Patient\nroot: Visit\n", "'root' stands twice", 0),
     "duplicate type": ("  Doctor:\n", "  Visit:\n", "'Visit' stands twice", 0),

@@ -14,8 +14,8 @@ class Features:
         words: Weighted share of the question's words that it has.
         lexical: How well its words, and those said right before it, fit the question, next to the
             best of what was found by words; 0 when it was found otherwise.
-        topic: Share of the question's topics that it has.
-        likeliest: 1 when it has the likeliest of them.
+        topic: Share of the question's topics that it has; half when the question has none.
+        likeliest: 1 when it has the likeliest of them; half when the question has none.
         attribute: 1 when it gives a value of an attribute that is asked for.
         entity: How near it is to what the question means; 0 when that is nothing of the user's.
         apart: 1 when it is about another thing than the one that is meant.

@@ -165,6 +165,10 @@ def _topic_match(wanted: Sequence[str], memory: Memory) -> float:
     return met / sum(weights.values()) if weights else _NO_TOPIC
 
 
+def _has_likeliest(wanted: Sequence[str], memory: Memory) -> float:
+    return float(wanted[0] in _topics(memory)) if wanted else _NO_TOPIC
+
+
 def features(
     memory: Memory, seed: Seed | None, words: float, best: float, asked: Asked
 ) -> Features:
@@ -192,7 +196,7 @@ def features(
         words=words,
         lexical=(seed.lexical or 0.0) / best if seed and best else 0.0,
         topic=_topic_match(understanding.topics, memory),
-        likeliest=float(bool(understanding.topics) and understanding.topics[0] in _topics(memory)),
+        likeliest=_has_likeliest(understanding.topics, memory),
         attribute=float(memory.attribute in understanding.attributes),
         # a rule for everybody is about no one's thing: that speaks neither for nor against it
         entity=0.0 if general else _entity_fit(hops, specific=specific),
