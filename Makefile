@@ -32,9 +32,10 @@ help: ## List the targets
 demo: install ## Load a sample shop and ask it three questions over HTTP
 	@$(BIN)/ecphoria demo --data-dir $(DEMO_DIR)
 
+# a worker for each store set, and one for what needs none
 test: install-dev servers ## Run all tests, on embedded stores and on real servers
 	$(PYTEST) -q --numprocesses=auto tests/unit
-	$(PYTEST) --stores=$(STORES) --numprocesses=2 --dist=loadgroup --ignore=tests/unit $(ARGS)
+	$(PYTEST) --stores=$(STORES) --numprocesses=3 --dist=loadgroup --ignore=tests/unit $(ARGS)
 
 check: install-dev ## Lint, types, layers, schema, dependencies, documentation
 	$(BIN)/ruff check
