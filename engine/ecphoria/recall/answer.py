@@ -22,7 +22,7 @@ from ecphoria.model import (
 from ecphoria.recall.assemble import context_block, recalled_entities, recalled_relations
 from ecphoria.recall.judge import advisory, conflicts, disagreeing, joint, memory_confidence
 from ecphoria.recall.neighbourhood import Neighbourhood
-from ecphoria.recall.rank import Candidate
+from ecphoria.recall.rank import Candidate, for_everybody
 from ecphoria.recall.understand import Understanding
 from ecphoria.settings import Settings
 from ecphoria.stores.ports import Expansion
@@ -136,8 +136,7 @@ def answer(
 
 def _may_answer(item: Candidate, wanted: Understanding) -> bool:
     # what holds for everybody tells nothing of what is this customer's own
-    general = item.memory.user_id is None and not item.memory.about
-    return not general or wanted.wants_procedure or not wanted.speaks_of_own
+    return not for_everybody(item.memory) or wanted.wants_procedure or not wanted.speaks_of_own
 
 
 def _recalled_memories(

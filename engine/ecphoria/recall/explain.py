@@ -22,7 +22,7 @@ from ecphoria.model import (
 )
 from ecphoria.recall.answer import Question
 from ecphoria.recall.as_known import HELD, as_known
-from ecphoria.recall.rank import Candidate, diversified
+from ecphoria.recall.rank import Candidate, diversified, named_weights
 from ecphoria.recall.seed import Seed
 from ecphoria.settings import RankWeights
 from ecphoria.stores.ports import Expansion, GraphStore
@@ -65,11 +65,10 @@ def shares(item: Candidate, weights: RankWeights) -> tuple[FeatureShare, ...]:
 
     They sum to the score: what a reranker has added to it is a share of its own.
     """
-    chosen: Mapping[str, float] = weights.model_dump()
-    whole = math.fsum(weight for weight in chosen.values() if weight > 0) or 1.0
+    chosen, whole = named_weights(weights)
     found = [
         (name, value, weight, weight * value / whole)
-        for name, weight in chosen.items()
+        for name, weight in chosen
         if (value := getattr(item.features, name))
     ]
     total = math.fsum(share for *_, share in found)

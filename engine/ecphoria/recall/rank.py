@@ -149,6 +149,11 @@ def candidates(
     )
 
 
+def for_everybody(memory: Memory) -> bool:
+    """Whether a memory is nobody's own and about nobody's thing."""
+    return memory.user_id is None and not memory.about
+
+
 def _entity_fit(hops: int | None, *, specific: bool) -> float:
     """Return how well a memory's entities fit the named ones: half at two hops, 0 apart."""
     if hops is None:
@@ -185,7 +190,7 @@ def features(
     source = asked.sources.get(memory.source_id)
     hops = near.distance(memory.about)
     specific = bool(near.specific(memory.about))
-    general = memory.user_id is None and not memory.about
+    general = for_everybody(memory)
     rule = memory.kind == "procedural"
     over = memory.status is Status.SUPERSEDED or (
         memory.valid_until is not None and memory.valid_until <= as_of
@@ -246,13 +251,13 @@ def score(found: Features, weights: RankWeights) -> float:
 
     The business rules together weigh three times what similarity does.
     """
-    chosen, whole = _chosen(weights)
+    chosen, whole = named_weights(weights)
     total = math.fsum(weight * getattr(found, name) for name, weight in chosen) / whole
     return total * _LOST if found.lost else total
 
 
 @lru_cache(maxsize=8)
-def _chosen(weights: RankWeights) -> tuple[tuple[tuple[str, float], ...], float]:
+def named_weights(weights: RankWeights) -> tuple[tuple[tuple[str, float], ...], float]:
     """Return the weights by name, and the sum of those that speak for a memory."""
     chosen: dict[str, float] = weights.model_dump()
     whole = math.fsum(weight for weight in chosen.values() if weight > 0) or 1.0
