@@ -39,7 +39,7 @@ from benchmarks.answering import progress_on
 from benchmarks.data import ENTITIES, MEMORIES, RELATIONS, Sizes, memory_id, stream_files
 from benchmarks.figures import machine
 from benchmarks.raw_writes import RAW, Graph, RawWriter, raw_cypher, stored
-from benchmarks.stores import STORE_SETS, LeftOut, StoreSet, open_store_set
+from benchmarks.stores import MASTER_KEY, STORE_SETS, LeftOut, StoreSet, open_store_set
 from ecphoria.bulk_import import BATCH_ITEMS, import_files
 from ecphoria.engine import Engine
 from ecphoria.lifecycle.verify import graph_pages, index_pages
@@ -109,6 +109,7 @@ class _Run:
             "milvus_uri": self.stores.milvus_uri,
             "collection_prefix": _PREFIX,
             "data_dir": str(self.root / "data"),
+            "master_keys": MASTER_KEY,
         }
 
     @property

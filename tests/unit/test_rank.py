@@ -171,6 +171,32 @@ def test_how_to_questions_prefer_procedures():
     assert one(0.4, wanted, kind="procedural").score > one(0.4, wanted).score
 
 
+def test_a_line_of_the_one_whom_the_question_names_ranks_above():
+    lines = [
+        memory("anna", text="Anna: the lamp is broken"),
+        memory("ben", text="Ben: the lamp is broken"),
+    ]
+    asked = understanding(topics=())
+    for name, first in (("Anna", "anna"), ("Ben", "ben")):
+        best = ranked(lines, wanted=asked, question=f"What did {name} say of the lamp?")[0]
+        assert best.memory.id == first
+        assert f"said by {name}" in best.because
+
+
+@given(st.floats(0.3, 0.8), st.booleans())
+def test_without_a_topic_likeness_counts_for_more(similarity, related):
+    open_question = one(similarity, wanted=understanding(topics=()), text="The lamp is broken")
+    other_topic = one(
+        similarity,
+        wanted=understanding(topics=("repair",)),
+        text="The lamp is broken",
+        topic="warranty" if related else None,
+    )
+    assert open_question.features.open == 1
+    assert other_topic.features.open == 0
+    assert open_question.relevance > other_topic.relevance
+
+
 def test_because_says_what_spoke_for_it():
     found = one(0.5, text="The warranty ends in May.")
     assert found.because[0] == "similar to the question (0.50)"

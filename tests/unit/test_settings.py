@@ -21,7 +21,7 @@ def _clean(monkeypatch, tmp_path):
 def test_defaults_are_the_embedded_stores():
     settings = load_settings()
     assert settings.embedded
-    assert (settings.domain, settings.relevance_gate) == ("after_sales", 0.17)
+    assert (settings.domain, settings.relevance_gate) == ("after_sales", 0.16)
 
 
 def test_both_stores_are_servers():

@@ -11,6 +11,15 @@ from ecphoria.language.words import flattened
 
 Order: TypeAlias = Literal["latest", "first"]
 
+# What the patterns below are made of, and is long enough to be mistyped.
+WORDS: Final = (
+    *("before", "prior", "previous", "previously", "earlier", "former", "formerly", "after"),
+    *("since", "latest", "newest", "recent", "recently", "first", "earliest", "oldest", "initial"),
+    *("current", "present", "moved", "moving", "changed", "change", "switched", "updated"),
+    *("upgraded", "renewed", "repaired", "mended", "serviced", "bought", "ordered", "purchased"),
+    *("placed", "returned", "delivered", "replaced", "brought"),
+)
+
 # What changed stands within so many characters before its 之前.
 _NEAR = 12
 _L, _R = r"(?<![a-z0-9])", r"(?![a-z0-9])"

@@ -8,9 +8,11 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Final, Literal, TypeAlias
 
+from ecphoria.language.event_words import WORDS as ORDER_WORDS
 from ecphoria.language.event_words import event_words
 from ecphoria.language.folding import Compact, is_han
 from ecphoria.language.short_names import in_number, short_names
+from ecphoria.language.spelling import Spelling
 from ecphoria.language.terms import terms
 from ecphoria.language.time_words import time_words
 from ecphoria.language.typos import typo_spans
@@ -141,6 +143,9 @@ class Lexicon:
             for name, declared in domain.attributes.items()
         }
         self._synonyms = {_compact(word): group for group in domain.synonyms for word in group.all}
+        self.spelling = Spelling(
+            (*self._words, *(word for group in domain.synonyms for word in group.all), *ORDER_WORDS)
+        )
         self._also_called = lru_cache(maxsize=_KEPT_NAMES)(self._find_also_called)
         self._lately_met = lru_cache(maxsize=_KEPT_TEXTS)(self._words.find)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Hashable, Iterable
+from collections.abc import Hashable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Generic, TypeAlias, TypeVar
 
@@ -46,6 +46,12 @@ class WordIndex(Generic[Use]):
         self._by_start: dict[str, list[_Word[Use]]] = defaultdict(list)
         # of these, what may begin within a Latin word
         self._inside: dict[str, list[_Word[Use]]] = defaultdict(list)
+
+    def __iter__(self) -> Iterator[str]:
+        """Yield the words, folded, each as often as it has uses."""
+        for words in self._by_start.values():
+            for word in words:
+                yield f"{word.text}*" if word.open else word.text
 
     def add(self, words: Iterable[str], use: Use) -> None:
         """Add words for a use."""

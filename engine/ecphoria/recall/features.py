@@ -16,6 +16,9 @@ class Features:
             best of what was found by words; 0 when it was found otherwise.
         topic: Share of the question's topics that it has; half when the question has none.
         likeliest: 1 when it has the likeliest of them; half when the question has none.
+        open: 1 when the question is on none of the topics, so that its words and its sense are all
+            that tells what it is about.
+        speaker: 1 when it is a line of a dialogue, and the question names who says it.
         attribute: 1 when it gives a value of an attribute that is asked for.
         entity: How near it is to what the question means; 0 when that is nothing of the user's.
         apart: 1 when it is about another thing than the one that is meant.
@@ -37,6 +40,8 @@ class Features:
     lexical: float = 0.0
     topic: float = 0.0
     likeliest: float = 0.0
+    open: float = 0.0
+    speaker: float = 0.0
     attribute: float = 0.0
     entity: float = 0.0
     apart: float = 0.0

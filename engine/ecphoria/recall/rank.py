@@ -13,6 +13,7 @@ from ecphoria.decay import heat
 from ecphoria.language.contradiction import disagree
 from ecphoria.language.folding import Compact, fold
 from ecphoria.language.overlap import overlaps
+from ecphoria.language.speaker import is_said_by, speaker_of
 from ecphoria.model import EmbeddingSpec, Memory, SourceInfo, Status
 from ecphoria.recall.age import age_in_days, freshness
 from ecphoria.recall.calibration import shipped_calibration
@@ -202,6 +203,8 @@ def features(
         lexical=(seed.lexical or 0.0) / best if seed and best else 0.0,
         topic=_topic_match(understanding.topics, memory),
         likeliest=_has_likeliest(understanding.topics, memory),
+        open=float(not understanding.topics),
+        speaker=float(is_said_by(speaker_of(memory.text), asked.question)),
         attribute=float(memory.attribute in understanding.attributes),
         # a rule for everybody is about no one's thing: that speaks neither for nor against it
         entity=0.0 if general else _entity_fit(hops, specific=specific),
@@ -243,6 +246,8 @@ def _because(
         because.append("what used to be")
     if found.own_words:
         because.append("the customer's own words")
+    if found.speaker:
+        because.append(f"said by {speaker_of(memory.text)}")
     return tuple(because)
 
 
@@ -383,6 +388,9 @@ def _says_it(
     """Whether one memory says what another one does."""
     # same words, other digits: not the same statement; the digits are among the pairs
     if memory.user_id != other.user_id or _digits(memory.text) != _digits(other.text):
+        return False
+    # what is hidden in them stands behind one placeholder
+    if (memory.value_hash or memory.words_hash) != (other.value_hash or other.words_hash):
         return False
     if memory.lang != other.lang:
         # a rule in the other language
