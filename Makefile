@@ -43,6 +43,8 @@ check: install-dev ## Lint, types, layers, schema, dependencies, documentation
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 	$(BIN)/ecphoria schema export --check
+	$(BIN)/ecphoria schema documents --check
+	$(BIN)/ecphoria schema compare
 	$(BIN)/deptry .
 	@shadows=$$(find graphql -maxdepth 1 -name '*.py'); test -z "$$shadows" || { \
 	  echo "error: $$shadows would shadow graphql-core; move it into graphql/ecphoria_graphql"; exit 1; }

@@ -1,4 +1,4 @@
-"""Write the reference pages that the code already knows: settings and error codes.
+"""Write the reference pages that the code already knows: settings, error codes, access.
 
 python docs/generate_reference.py            write the pages
 python docs/generate_reference.py --check    only compare; 1 when a page is stale
@@ -16,8 +16,12 @@ from pydantic import BaseModel, SecretStr
 from pydantic.fields import FieldInfo
 
 from ecphoria.errors import EcphoriaError, error_classes
+from ecphoria.governance.access import ALLOWED, READABLE, Operation
+from ecphoria.model import Role
 from ecphoria.settings import Settings
 from ecphoria_graphql.error_codes import REMEDIES
+from ecphoria_graphql.field_access import FIELD_OPERATIONS
+from ecphoria_schema.domain import Privacy
 
 REFERENCE = Path(__file__).parent / "reference"
 NOTE = "<!-- Made by docs/generate_reference.py from the code; do not edit. -->"
@@ -50,6 +54,33 @@ REQUEST_ERRORS = """
 ## Faults of a GraphQL request
 
 They say that the request itself is no good. The engine has not seen it.
+"""
+
+
+ACCESS = f"""{NOTE}
+
+# Who may do what
+
+One table holds for the API, for Python and for the command line (which acts as `admin`). A key or
+token has one or several roles; what several of them allow adds up. Keys, tokens and limits:
+[Let agents and people in](../how-to/access.md).
+
+## Operations by role
+"""
+
+LEVELS = """
+## What a role reads
+
+Of memories and of entities' properties, by privacy level. Of a property that a role may not read
+it gets `•••` when it is a text, else null.
+"""
+
+FIELDS = """
+## GraphQL fields
+
+Every top-level field is one operation. A test fails for a field that is not in the table, and such
+a field is open to nobody. Whatever the role, a key reaches its own tenant and the users it names
+only; an id of others is answered like one that there is not.
 """
 
 
@@ -133,7 +164,35 @@ def errors_page() -> str:
     return f"{ERRORS}\n{codes}\n{REQUEST_ERRORS}\n{requests}\n"
 
 
-PAGES = {"settings.md": settings_page, "error-codes.md": errors_page}
+def _marks(roles: Iterable[Role]) -> list[str]:
+    found = set(roles)
+    return ["yes" if role in found else "no" for role in Role]
+
+
+def access_page() -> str:
+    """Return the page of who may do what."""
+    roles = [f"`{role}`" for role in Role]
+    operations = table(
+        ["operation", *roles], ([str(item), *_marks(ALLOWED[item])] for item in Operation)
+    )
+    privacy = table(
+        ["level", *roles],
+        (
+            [level, *_marks(role for role in Role if level in READABLE[role])]
+            for level in get_args(Privacy)
+        ),
+    )
+    fields = table(
+        ["field", "operation", *roles],
+        (
+            [f"`{field}`", str(operation), *_marks(ALLOWED[operation])]
+            for field, operation in FIELD_OPERATIONS.items()
+        ),
+    )
+    return f"{ACCESS}\n{operations}\n{LEVELS}\n{privacy}\n{FIELDS}\n{fields}\n"
+
+
+PAGES = {"access.md": access_page, "settings.md": settings_page, "error-codes.md": errors_page}
 
 
 def main(arguments: Sequence[str]) -> int:

@@ -12,7 +12,9 @@ has a tenant of its own.
 
 from __future__ import annotations
 
+import base64
 import contextlib
+import hashlib
 import itertools
 import os
 import re
@@ -38,6 +40,11 @@ if TYPE_CHECKING:
     from servers.redis_server import RedisServer
 
 KINDS = ("embedded", "servers", "containers")
+# Stores are shared by the engines of many tests, and so are the keys of what is in them.
+MASTER_KEYS = ",".join(
+    f"{id_}:{base64.b64encode(hashlib.sha256(id_.encode()).digest()).decode()}"
+    for id_ in ("test-1", "test-2")
+)
 _KIND = re.compile(rf"[\[-]({'|'.join(KINDS)})[\]-]")
 
 
@@ -103,6 +110,7 @@ class StoreSet:
             "ECPHORIA_MILVUS_URI": self.milvus_uri,
             "ECPHORIA_COLLECTION_PREFIX": prefix,
             "ECPHORIA_DATA_DIR": str(data_dir),
+            "ECPHORIA_MASTER_KEYS": MASTER_KEYS,
         }
 
     def settings(self, prefix: str, data_dir: Path, **overrides: Any) -> Settings:

@@ -90,8 +90,10 @@ async def snapshot(engine, tenant, *, leave_out=()):
     }
 
 
+# What is made by the keys of the tenant.
+_KEYED = {"sealed", "value_hash", "words_hash"}
 # What names the tenant; `links` has what a memory is about.
-_OF_A_TENANT = {"key", "id", "tenant", "claim", "about"}
+_OF_A_TENANT = {"key", "id", "tenant", "claim", "about", *_KEYED}
 
 
 def _name(memory):

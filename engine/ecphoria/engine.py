@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 from collections.abc import AsyncIterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -9,16 +10,36 @@ from datetime import datetime
 from pathlib import Path
 
 from ecphoria.access_log import AccessLog
+from ecphoria.audit_log import AuditLog
 from ecphoria.changes import ChangeFeed
 from ecphoria.chat.summarize import ChatSummarizer
 from ecphoria.clock import Clock
 from ecphoria.embedding.open import open_embedder
-from ecphoria.errors import DomainFileInvalid, NotFound, UnknownRelation, UnknownType
+from ecphoria.errors import (
+    DomainFileInvalid,
+    Forbidden,
+    InternalError,
+    NotFound,
+    UnknownRelation,
+    UnknownType,
+)
 from ecphoria.extraction.open import open_chat, open_extractor
-from ecphoria.governance.access import Operation, check_access, readable_privacy
+from ecphoria.governance.access import Operation, check_access
+from ecphoria.governance.data_keys import DataKeys, EncryptionStatus, RotationProgress
+from ecphoria.governance.key_ring import open_key_ring
+from ecphoria.governance.pseudonyms import Pseudonyms
+from ecphoria.governance.reveal import shown_entities, shown_memories
 from ecphoria.language.lexicon import Lexicon
 from ecphoria.lifecycle.ageing import AgeingReport, age
 from ecphoria.lifecycle.forget import ForgetReport, ForgetRule, forget, forget_by_rule
+from ecphoria.lifecycle.forget_user import (
+    ForgetCheck,
+    ForgetProgress,
+    ForgetReceipt,
+    allow_forgotten,
+    forget_user,
+    verify_forgotten,
+)
 from ecphoria.lifecycle.history import AttributeHistory, attribute_history
 from ecphoria.lifecycle.reconcile import ReconcileReport, reconcile, reconcile_in_batches
 from ecphoria.lifecycle.reembed import (
@@ -31,24 +52,40 @@ from ecphoria.lifecycle.reembed import (
 from ecphoria.lifecycle.verify import VerifyProgress, verify
 from ecphoria.lifecycle.worker import RoundReport, work_for_ever, work_once
 from ecphoria.model import (
+    AuditEntry,
+    AuditFilter,
+    AuditOutcome,
+    Conflict,
     Entity,
+    EntityGraph,
     EntityInput,
     EntityReceipts,
     EntityRef,
     Link,
     Memory,
     MemoryChange,
+    MemoryFilter,
     MemoryInput,
+    Page,
+    Principal,
     RecallRequest,
     RecallResult,
     Receipt,
     RelationInput,
     Scope,
     SessionContext,
+    SourceInfo,
     Speaker,
+    Stats,
     checked_id,
 )
 from ecphoria.parts import EngineParts
+from ecphoria.reading import listing, overview
+from ecphoria.reading.audit import audit_log
+from ecphoria.reading.conflicts import conflicts
+from ecphoria.reading.entity_graph import entity_graph
+from ecphoria.reading.paging import DEFAULT_FIRST
+from ecphoria.reading.visible import visible
 from ecphoria.recall.pipeline import recall
 from ecphoria.recall.query_cache import QueryCache
 from ecphoria.remember.by_hand import correct, retract, supersede
@@ -56,6 +93,7 @@ from ecphoria.remember.entities import upsert_entities
 from ecphoria.remember.pipeline import remember
 from ecphoria.reranking.open import open_reranker
 from ecphoria.session.flush import SessionFlush, end_session, flush_before_end
+from ecphoria.session.sealed_store import SealedSessions
 from ecphoria.session.summary import ExtractiveSummarizer
 from ecphoria.session.turns import remember_turn, session_context
 from ecphoria.settings import Settings
@@ -101,6 +139,8 @@ class Engine(EngineParts):
             DomainFileInvalid: With every fault of the domain file.
             StoreError: When a store cannot be started, reached, or does not fit the settings.
             ModelUnavailable: When the embedding model or the reranker cannot be loaded.
+            EncryptionKeyWrong: When the graph holds what was encrypted under a master key that is
+                not set, or is set to other bytes.
         """
         domain = open_domain(settings)
         async with contextlib.AsyncExitStack() as stack:
@@ -112,6 +152,8 @@ class Engine(EngineParts):
             graph, index = await stack.enter_async_context(open_stores(settings, domain))
             await graph.migrate()
             clock = clock or Clock()
+            vault = DataKeys(graph, open_key_ring(settings), clock)
+            await vault.check()
             if not any_model:
                 await index.prepare(embedder.spec)
             lexicon = Lexicon(domain)
@@ -123,7 +165,12 @@ class Engine(EngineParts):
             )
             access = AccessLog(graph, domain, clock)
             await stack.enter_async_context(access.running())
+            pseudonyms = Pseudonyms(vault)
+            audit = AuditLog(graph, pseudonyms, clock)
+            await stack.enter_async_context(audit.running())
+            vault.watch_reads(audit.note_read)
             sessions = await stack.enter_async_context(open_sessions(settings))
+            sealed_sessions = SealedSessions(sessions, vault, domain)
             queries = QueryCache(settings.query_cache_size)
             engine = cls(
                 graph=graph,
@@ -136,10 +183,13 @@ class Engine(EngineParts):
                 extractor=extractor,
                 access=access,
                 changes=ChangeFeed(told=queries.drop),
-                sessions=sessions,
+                sessions=sealed_sessions,
                 summarizer=ChatSummarizer(chat) if chat else ExtractiveSummarizer(lexicon),
                 queries=queries,
                 reranker=reranker,
+                vault=vault,
+                pseudonyms=pseudonyms,
+                audit=audit,
             )
             stack.push_async_callback(flush_before_end, engine)
             yield engine
@@ -168,6 +218,7 @@ class Engine(EngineParts):
             EmbeddingFailed: When the embedding model fails.
             RerankingFailed: When the reranker fails.
         """
+        await asyncio.to_thread(self.lexicon.spelling.warm_up)
         await self.embedder.embed_query("warm up")
         if self.reranker is not None:
             await self.reranker.scores("warm up", ["warm up"])
@@ -202,8 +253,10 @@ class Engine(EngineParts):
             MissingEntity: When a relation's end does not exist.
             Forbidden: When the scope's roles or users do not allow it.
         """
-        check_access(scope, Operation.UPSERT_ENTITIES)
-        return await upsert_entities(self, scope, entities, relations)
+        async with self.audit.doing(scope, "upsertEntities") as deed:
+            check_access(scope, Operation.UPSERT_ENTITIES)
+            deed.count = len(entities) + len(relations)
+            return await upsert_entities(self, scope, entities, relations)
 
     async def remember(self, scope: Scope, items: Sequence[MemoryInput]) -> tuple[Receipt, ...]:
         """Keep memories; one receipt an item, in order. A bad item does not harm the others.
@@ -216,7 +269,17 @@ class Engine(EngineParts):
             Forbidden: When the scope's roles do not allow it.
         """
         check_access(scope, Operation.REMEMBER)
-        return await remember(self, scope, items)
+        receipts = await remember(self, scope, items)
+        for item, receipt in zip(items, receipts, strict=True):
+            if receipt.code == Forbidden.code:
+                self.audit.note(
+                    scope,
+                    "remember",
+                    item.user_id,
+                    outcome=AuditOutcome.REFUSED,
+                    code=receipt.code,
+                )
+        return receipts
 
     async def recall(self, scope: Scope, request: RecallRequest) -> RecallResult:
         """Answer a question with a joined, structured context.
@@ -241,15 +304,11 @@ class Engine(EngineParts):
         """
         check_access(scope, Operation.READ)
         user = scope.user(user_id)
-        allowed = readable_privacy(scope)
         found = await self.graph.memories(
             scope.tenant, [checked_id(item, "memory id") for item in ids]
         )
-        return {
-            memory.id: memory
-            for memory in found
-            if memory.user_id in {None, user} and memory.privacy in allowed
-        }
+        shown = await shown_memories(self.vault, scope, visible(scope, user, found))
+        return {memory.id: memory for memory in shown}
 
     async def memory(self, scope: Scope, user_id: str, memory_id: str) -> Memory:
         """Return one memory of a user, or a shared one.
@@ -278,10 +337,9 @@ class Engine(EngineParts):
                 msg = f"the domain has no entity type {ref.type!r}"
                 raise UnknownType(msg)
             checked_id(ref.id, "entity id")
-        return {
-            entity.ref: entity
-            for entity in await self.graph.visible_entities(scope.tenant, user, refs)
-        }
+        found = await self.graph.visible_entities(scope.tenant, user, refs)
+        shown = await shown_entities(self.vault, self.domain, scope, found)
+        return {entity.ref: entity for entity in shown}
 
     async def entity(self, scope: Scope, user_id: str, ref: EntityRef) -> Entity:
         """Return one entity of a user, or a shared one.
@@ -322,7 +380,7 @@ class Engine(EngineParts):
                 raise UnknownRelation(msg)
         if not refs:
             return {}
-        return await self.graph.related(
+        found = await self.graph.related(
             RelatedQuery(
                 tenant=scope.tenant,
                 user_id=user,
@@ -333,6 +391,159 @@ class Engine(EngineParts):
                 limit=max(1, min(limit, MAX_RELATED)),
             )
         )
+        every = [entity for entities in found.values() for entity in entities]
+        shown = iter(await shown_entities(self.vault, self.domain, scope, every))
+        return {start: tuple(next(shown) for _ in ends) for start, ends in found.items()}
+
+    # --- looking around --------------------------------------------------------------------
+
+    async def list_memories(
+        self,
+        scope: Scope,
+        user_id: str,
+        filter_: MemoryFilter | None = None,
+        *,
+        first: int = DEFAULT_FIRST,
+        after: str | None = None,
+    ) -> Page[Memory]:
+        """Return a page of a user's memories, newest first.
+
+        Pages stay whole while others write: none is there twice, and none that was there when the
+        first page was read is lost. What has expired is left out.
+
+        Args:
+            scope: For whom.
+            user_id: Whose memories.
+            filter_: Which of them; active ones of his own if None.
+            first: Memories a page.
+            after: Cursor of the memory that the page comes after.
+
+        Raises:
+            InvalidInput: For a bad filter or size; `path` names it.
+            InvalidCursor: When the cursor is damaged, or of another list.
+        """
+        check_access(scope, Operation.READ)
+        wanted = filter_ or MemoryFilter()
+        return await listing.list_memories(self, scope, user_id, wanted, first, after)
+
+    async def count_memories(
+        self, scope: Scope, user_id: str, filter_: MemoryFilter | None = None
+    ) -> int:
+        """Return how many memories the list has in all its pages. Errors as for `list_memories`."""
+        check_access(scope, Operation.READ)
+        return await listing.count_memories(self, scope, user_id, filter_ or MemoryFilter())
+
+    async def list_entities(
+        self,
+        scope: Scope,
+        user_id: str,
+        type_: str,
+        *,
+        first: int = DEFAULT_FIRST,
+        after: str | None = None,
+    ) -> Page[Entity]:
+        """Return a page of a user's own entities of a type, or of the shared ones, by id.
+
+        Raises:
+            UnknownType: When the domain has no such type.
+            InvalidCursor: When the cursor is damaged, or of another list.
+        """
+        check_access(scope, Operation.READ)
+        return await listing.list_entities(self, scope, user_id, type_, first, after)
+
+    async def count_entities(self, scope: Scope, user_id: str, type_: str) -> int:
+        """Return how many entities the list has in all its pages."""
+        check_access(scope, Operation.READ)
+        return await listing.count_entities(self, scope, user_id, type_)
+
+    async def related_pages(
+        self,
+        scope: Scope,
+        user_id: str,
+        refs: Sequence[EntityRef],
+        relation: str,
+        others: Sequence[str],
+        *,
+        forward: bool = True,
+        first: int = DEFAULT_FIRST,
+        after: str | None = None,
+    ) -> Mapping[EntityRef, Page[Entity]]:
+        """Return, for each entity, a page of what `related` does: by type, then by id.
+
+        All of `refs` must have one type; with a cursor there is one of them.
+
+        Raises:
+            UnknownRelation: When the domain has no such relation between the types.
+            InvalidCursor: When the cursor is damaged, or of another list.
+        """
+        check_access(scope, Operation.READ)
+        return await listing.related_pages(
+            self, scope, user_id, refs, relation, others, forward=forward, first=first, after=after
+        )
+
+    async def conflicts(
+        self,
+        scope: Scope,
+        user_id: str,
+        *,
+        topic: str | None = None,
+        first: int = DEFAULT_FIRST,
+        after: str | None = None,
+    ) -> Page[Conflict]:
+        """Return a page of what contradicts itself now in what is known about a user.
+
+        Raises:
+            InvalidCursor: When the cursor is damaged, or of another list.
+        """
+        check_access(scope, Operation.READ)
+        return await conflicts(self, scope, user_id, topic, first, after)
+
+    async def entity_graph(
+        self,
+        scope: Scope,
+        user_id: str,
+        ref: EntityRef,
+        *,
+        path: str | None = None,
+        depth: int | None = None,
+    ) -> EntityGraph:
+        """Return what is connected to an entity, of what the user may see.
+
+        Args:
+            scope: For whom.
+            user_id: For which user.
+            ref: Where to begin.
+            path: Down this expansion path of the domain, with its caps; every way if None.
+            depth: How many steps, 4 at most; 2, or the whole path, if None.
+
+        Raises:
+            NotFound: When there is no such entity that the user may see.
+            InvalidInput: When there is no such path, or it does not lead through the type.
+        """
+        check_access(scope, Operation.READ)
+        return await entity_graph(self, scope, user_id, ref, path, depth)
+
+    async def sources(self, scope: Scope) -> tuple[SourceInfo, ...]:
+        """Return the sources of memories, by id, and how far they are trusted."""
+        check_access(scope, Operation.READ)
+        return await overview.sources(self, scope)
+
+    async def stats(self, scope: Scope, user_id: str) -> Stats:
+        """Count what there is of a user: his own memories and entities."""
+        check_access(scope, Operation.READ)
+        return await self.graph.stats(scope.tenant, scope.user(user_id))
+
+    async def tenant_stats(self, scope: Scope) -> Stats:
+        """Count what there is of all users, and what they share. For operators."""
+        check_access(scope, Operation.OPERATE)
+        return await self.graph.stats(scope.tenant, None)
+
+    async def me(self, scope: Scope) -> Principal:
+        """Return who the scope stands for, and what it may do. Every role may ask."""
+        check_access(scope, Operation.KNOW_ONESELF)
+        return await overview.me(self, scope)
+
+    # --- putting right ---------------------------------------------------------------------
 
     async def supersede(
         self, scope: Scope, memory_id: str, new: MemoryInput, reason: str
@@ -347,16 +558,18 @@ class Engine(EngineParts):
             LessReliable: When the new source is less reliable and the scope may not overrule.
             Forbidden: When the scope's roles or users do not allow it.
         """
-        check_access(scope, Operation.CHANGE)
-        return await supersede(self, scope, memory_id, new, reason)
+        async with self.audit.doing(scope, "supersede", new.user_id):
+            check_access(scope, Operation.CHANGE)
+            return await supersede(self, scope, memory_id, new, reason)
 
     async def correct(self, scope: Scope, memory_id: str, new: MemoryInput, reason: str) -> Receipt:
         """Put a memory in the place of one that was wrong all along: from the same time on.
 
         Errors as for `supersede`.
         """
-        check_access(scope, Operation.CHANGE)
-        return await correct(self, scope, memory_id, new, reason)
+        async with self.audit.doing(scope, "correct", new.user_id):
+            check_access(scope, Operation.CHANGE)
+            return await correct(self, scope, memory_id, new, reason)
 
     async def retract(
         self, scope: Scope, user_id: str | None, memory_id: str, reason: str
@@ -366,8 +579,9 @@ class Engine(EngineParts):
         It is not shown any more, except to who asks what was known before (`known_at`). Errors as
         for `supersede`.
         """
-        check_access(scope, Operation.CHANGE)
-        return await retract(self, scope, user_id, memory_id, reason)
+        async with self.audit.doing(scope, "retract", user_id):
+            check_access(scope, Operation.CHANGE)
+            return await retract(self, scope, user_id, memory_id, reason)
 
     async def forget(
         self, scope: Scope, user_id: str, ids: Sequence[str], reason: str
@@ -379,8 +593,11 @@ class Engine(EngineParts):
         Raises:
             Forbidden: When the scope's roles or users do not allow it.
         """
-        check_access(scope, Operation.FORGET)
-        return await forget(self, scope, user_id, ids, reason)
+        async with self.audit.doing(scope, "forget", user_id) as deed:
+            check_access(scope, Operation.FORGET)
+            report = await forget(self, scope, user_id, ids, reason)
+            deed.count = report.forgotten
+            return report
 
     async def forget_by_rule(
         self, scope: Scope, rule: ForgetRule, *, dry_run: bool = True
@@ -391,8 +608,84 @@ class Engine(EngineParts):
             InvalidInput: When the rule has no criterion, or one out of range.
             Forbidden: When the scope's roles or users do not allow it.
         """
-        check_access(scope, Operation.FORGET)
-        return await forget_by_rule(self, scope, rule, dry_run=dry_run)
+        operation = "forgetByRule (dry run)" if dry_run else "forgetByRule"
+        async with self.audit.doing(scope, operation, rule.user_id) as deed:
+            check_access(scope, Operation.FORGET)
+            report = await forget_by_rule(self, scope, rule, dry_run=dry_run)
+            deed.count = len(report.items)
+            return report
+
+    async def forget_user(self, scope: Scope, user_id: str, reason: str) -> ForgetReceipt:
+        """Forget a user: all that is his, in every store, so that nothing of him comes back.
+
+        His memories, entities, conversations, index rows and his data key go; what is shared, and
+        what is others', stays. From the first moment on no reader finds any of it. Interrupted,
+        the worker, or the same call, finishes the removal.
+
+        Raises:
+            InvalidInput: When there is no reason.
+            Forbidden: When the scope's roles or users do not allow it.
+            StoreUnavailable: When a store does not answer.
+        """
+        receipt: ForgetReceipt | None = None
+        async for progress in self.forget_user_in_batches(scope, user_id, reason):
+            receipt = progress.receipt
+        if receipt is None:
+            msg = "a user was not forgotten"
+            raise InternalError(msg)
+        return receipt
+
+    async def forget_user_in_batches(
+        self, scope: Scope, user_id: str, reason: str
+    ) -> AsyncIterator[ForgetProgress]:
+        """Do the same, reporting after each batch; the last report has the receipt."""
+        async with self.audit.doing(scope, "forgetUser", user_id) as deed:
+            check_access(scope, Operation.FORGET)
+            async for progress in forget_user(self, scope, user_id, reason):
+                deed.count = progress.removed
+                yield progress
+
+    async def verify_forgotten(self, scope: Scope, user_id: str) -> ForgetCheck:
+        """Search every store for what is left of a user.
+
+        Raises:
+            Forbidden: When the scope's roles or users do not allow it.
+            StoreUnavailable: When a store does not answer: then nothing is said.
+        """
+        async with self.audit.doing(scope, "verifyForgotten", user_id):
+            check_access(scope, Operation.FORGET)
+            return await verify_forgotten(self, scope, user_id)
+
+    async def allow_forgotten(self, scope: Scope, user_id: str) -> bool:
+        """Let a forgotten user come back: what is written from now on is kept again.
+
+        What was forgotten stays so. False when he was not forgotten.
+
+        Raises:
+            Forbidden: When the scope's roles or users do not allow it.
+            StoreUnavailable: When a store does not answer.
+        """
+        async with self.audit.doing(scope, "allowForgotten", user_id):
+            check_access(scope, Operation.FORGET)
+            return await allow_forgotten(self, scope, user_id)
+
+    async def audit_log(
+        self,
+        scope: Scope,
+        filter_: AuditFilter | None = None,
+        *,
+        first: int = DEFAULT_FIRST,
+        after: str | None = None,
+    ) -> Page[AuditEntry]:
+        """Return a page of who did what to whose data, the newest first.
+
+        Raises:
+            InvalidInput: For a bad filter or size; `path` names it.
+            InvalidCursor: When the cursor is damaged, or of another list.
+            Forbidden: When the scope's roles do not allow it.
+        """
+        check_access(scope, Operation.AUDIT)
+        return await audit_log(self, scope, filter_ or AuditFilter(), first, after)
 
     async def attribute_history(
         self,
@@ -564,6 +857,20 @@ class Engine(EngineParts):
     def reconcile_in_batches(self) -> AsyncIterator[ReconcileReport]:
         """Do the same, reporting after each batch."""
         return reconcile_in_batches(self)
+
+    async def encryption_status(self) -> EncryptionStatus:
+        """Return which master keys are in use, and for how many data keys."""
+        return await self.vault.status()
+
+    def rotate_master_key(self) -> AsyncIterator[RotationProgress]:
+        """Wrap every data key by the current master key, reporting after each page.
+
+        Interrupted, the same call goes on with what is left.
+
+        Raises:
+            EncryptionKeyMissing: When no master key is set.
+        """
+        return self.vault.rotate()
 
     async def age(self) -> AgeingReport:
         """Drop what has expired and archive what nobody uses. Safe in several processes."""

@@ -8,6 +8,7 @@ happened and its ``remedy`` what to do; the reference in ``docs/`` is made from 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import partial
 from typing import ClassVar
 
 
@@ -122,6 +123,13 @@ class MemoryForgotten(InvalidInput):
     remedy = "Use a new id, if it may be kept again."
 
 
+class UserForgotten(InvalidInput):
+    """The user was forgotten: nothing of him is kept any more."""
+
+    code = "USER_FORGOTTEN"
+    remedy = "Leave it; if he has come back, allow him first (`ecphoria forget allow`)."
+
+
 class LessReliable(InvalidInput):
     """A memory cannot be replaced or taken back on the word of a less reliable source."""
 
@@ -134,6 +142,20 @@ class NotCurrent(InvalidInput):
 
     code = "NOT_CURRENT"
     remedy = "Change the memory that took its place; the message names it."
+
+
+class InvalidCursor(InvalidInput):
+    """A cursor is damaged, or it was handed out for another list, filter, user or tenant."""
+
+    code = "INVALID_CURSOR"
+    remedy = "Send `endCursor` or `cursor` of the same list unchanged, or begin without `after`."
+
+
+class InvalidNodeId(InvalidInput):
+    """A node id is damaged, or of a type that the domain no longer has."""
+
+    code = "INVALID_NODE_ID"
+    remedy = "Send a `nodeId` as it was handed out, unchanged."
 
 
 class BatchTooLarge(InvalidInput):
@@ -195,6 +217,53 @@ class Forbidden(EcphoriaError):
     remedy = "Use a key with the role and users named in the message."
 
 
+class RateLimited(EcphoriaError):
+    """The key has asked more often than the limit named in the message."""
+
+    code = "RATE_LIMITED"
+    remedy = "Wait as long as the message (and the header Retry-After) says, then go on slower."
+    retryable = True
+
+    def __init__(
+        self, message: str, *, path: tuple[str | int, ...] = (), retry_after_s: float = 1.0
+    ) -> None:
+        """Keep also when to try again.
+
+        Args:
+            message: One sentence a person can act on.
+            path: As in every error.
+            retry_after_s: Seconds after which the next try may succeed.
+        """
+        super().__init__(message, path=path)
+        self.retry_after_s = retry_after_s
+
+    def at(self, *prefix: str | int) -> RateLimited:
+        """Return the same error seen from further out."""
+        path = (*prefix, *self.path)
+        return RateLimited(self.message, path=path, retry_after_s=self.retry_after_s)
+
+    def __reduce__(self) -> tuple[object, ...]:
+        """Survive pickling, path and time included."""
+        made = partial(RateLimited, path=self.path, retry_after_s=self.retry_after_s)
+        return (made, (self.message,))
+
+
+class TooManyOperations(EcphoriaError):
+    """The key has as many operations under way as the limit named in the message."""
+
+    code = "TOO_MANY_OPERATIONS"
+    remedy = "Let some of them end, then try again; several keys have a limit each."
+    retryable = True
+
+
+class OperationTimeout(EcphoriaError):
+    """The operation took longer than the limit named in the message, and was stopped."""
+
+    code = "OPERATION_TIMEOUT"
+    remedy = "Ask for less at once; a write may be sent again: what is there already is kept once."
+    retryable = True
+
+
 # --- what is (not) there -------------------------------------------------------------------
 
 
@@ -210,6 +279,34 @@ class MissingEntity(NotFound):
 
     code = "MISSING_ENTITY"
     remedy = "Upsert the entity first, or in the same call."
+
+
+# --- secrets -------------------------------------------------------------------------------
+
+
+class EncryptionKeyMissing(EcphoriaError):
+    """Something sensitive cannot be kept: no master key is set."""
+
+    code = "ENCRYPTION_KEY_MISSING"
+    remedy = (
+        "Set ECPHORIA_MASTER_KEYS or ECPHORIA_MASTER_KEY_FILE; docs/how-to/privacy.md says how."
+    )
+
+
+class EncryptionKeyWrong(EcphoriaError):
+    """What is stored was encrypted under a master key that is not set, or is set to other bytes."""
+
+    code = "ENCRYPTION_KEY_WRONG"
+    remedy = (
+        "Set the master key named in the message to what it was; keep it until `rotate` is done."
+    )
+
+
+class DataKeyDestroyed(InvalidInput):
+    """The user's data key was destroyed: nothing sensitive of him is kept any more."""
+
+    code = "DATA_KEY_DESTROYED"
+    remedy = "Leave it; or allow the user a new key first, if he has come back."
 
 
 # --- stores and models ---------------------------------------------------------------------
@@ -328,6 +425,21 @@ class PortInUse(EcphoriaError):
 
     code = "PORT_IN_USE"
     remedy = "Stop the other program or choose another port with `--port`."
+
+
+class ServerUnreachable(EcphoriaError):
+    """The client got no answer from the server, or none of this API."""
+
+    code = "SERVER_UNREACHABLE"
+    remedy = "Check the URL, and that `ecphoria serve` runs there; then try again."
+    retryable = True
+
+
+class RequestRefused(EcphoriaError):
+    """The server refused what the client sent; the message begins with the server's code."""
+
+    code = "REQUEST_REFUSED"
+    remedy = "Mend the request; docs/reference/error-codes.md has the faults of a GraphQL request."
 
 
 class InternalError(EcphoriaError):

@@ -9,7 +9,7 @@ import unicodedata
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from typing import Literal, TypeAlias
+from typing import Generic, Literal, TypeAlias, TypeVar
 
 from ecphoria.errors import Forbidden, InvalidInput, InvalidScope, InvalidTime, TextTooLong
 from ecphoria_schema.domain import Kind, Language, Privacy
@@ -386,6 +386,9 @@ class Memory:
         freshness: 0..1 at `freshness_at`; see `lifecycle.decay`.
         archive_at: When it moves to the archive if it is not used; None = never.
         reinforced: How often it was said again.
+        sealed: What stands in the others only redacted, encrypted; None = nothing is hidden.
+        value_hash: Keyed hash of a hidden `value`: values are compared by it.
+        words_hash: Keyed hash of the words of a hidden text: texts are compared by it.
     """
 
     key: str
@@ -435,6 +438,9 @@ class Memory:
     freshness_at: datetime | None = None
     archive_at: datetime | None = None
     reinforced: int = 0
+    sealed: str | None = None
+    value_hash: str | None = None
+    words_hash: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -796,9 +802,135 @@ class RecallResult:
     session: SessionContext | None = None
 
 
+# --- lists ---------------------------------------------------------------------------------
+
+_Item = TypeVar("_Item")
+
+
+@dataclass(frozen=True, slots=True)
+class Page(Generic[_Item]):
+    """A part of a list that may be long.
+
+    Attributes:
+        cursors: Where each item stands; the list goes on after it.
+        has_next: Whether there is more after the last item.
+    """
+
+    items: tuple[_Item, ...]
+    cursors: tuple[str, ...]
+    has_next: bool
+
+
+@dataclass(frozen=True, slots=True)
+class MemoryFilter:
+    """Which of a user's memories to list; what is None or empty asks for nothing.
+
+    Attributes:
+        topics: One of them is its main topic, or stands in its text.
+        entity: It is about this one.
+        sources: One of them.
+        statuses: Forgotten ones cannot be listed.
+        occurred_since: It happened then or later.
+        occurred_until: It happened before then.
+        valid_at: It is true at this moment.
+        include_shared: Also what every user of the tenant shares.
+    """
+
+    kinds: tuple[Kind, ...] = ()
+    topics: tuple[str, ...] = ()
+    entity: EntityRef | None = None
+    sources: tuple[str, ...] = ()
+    statuses: tuple[Status, ...] = (Status.ACTIVE,)
+    occurred_since: datetime | None = None
+    occurred_until: datetime | None = None
+    valid_at: datetime | None = None
+    include_shared: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Conflict:
+    """Current memories of a user that contradict each other, the more reliable first.
+
+    Attributes:
+        attribute: The attribute that they give different values of; None where one was said to
+            replace another that is more reliable.
+        subject: Of a keyed attribute.
+    """
+
+    attribute: str | None
+    subject: str | None
+    memories: tuple[Memory, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class EntityGraph:
+    """What is connected to an entity.
+
+    Attributes:
+        start: Where the walk began; it is among the entities, too.
+        entities: In the order in which they were reached.
+        edges: Relations among them.
+        truncated: Whether a cap has left something out.
+    """
+
+    start: EntityRef
+    entities: tuple[Entity, ...]
+    edges: tuple[Edge, ...]
+    truncated: bool
+
+
+@dataclass(frozen=True, slots=True)
+class MemoryCount:
+    """How many memories there are of a kind, a status and a tier."""
+
+    kind: Kind
+    status: Status
+    tier: Literal["hot", "archive"]
+    count: int
+
+
+@dataclass(frozen=True, slots=True)
+class Stats:
+    """What there is, of one user or of a tenant.
+
+    Attributes:
+        pending: Memories that the vector index has yet to catch up with.
+        entities: How many there are of each type; of a user only the types that users own.
+    """
+
+    memories: tuple[MemoryCount, ...]
+    pending: int
+    entities: Mapping[str, int]
+
+
+@dataclass(frozen=True, slots=True)
+class Principal:
+    """Who asks, and what he may do.
+
+    Attributes:
+        users: The users whose data he may name, in order; None = every user of the tenant.
+        readable: Privacy levels that he may read, from open to strict.
+        expires_at: When his key ends; None = never, or not known.
+    """
+
+    tenant: str
+    id: str
+    roles: tuple[Role, ...]
+    users: tuple[str, ...] | None
+    readable: tuple[Privacy, ...]
+    expires_at: datetime | None
+
+
+# --- keys ----------------------------------------------------------------------------------
+
+
 @dataclass(frozen=True, slots=True)
 class ApiKey:
-    """An API key as stored: the secret only as a hash."""
+    """An API key as stored: the secret only as a hash.
+
+    Attributes:
+        previous_hash: Of the secret before the last rotation, which counts until `previous_until`.
+    """
 
     id: str
     tenant: str
@@ -809,3 +941,52 @@ class ApiKey:
     created_at: datetime
     expires_at: datetime | None = None
     revoked_at: datetime | None = None
+    previous_hash: str | None = None
+    previous_until: datetime | None = None
+
+
+# --- audit ---------------------------------------------------------------------------------
+
+
+class AuditOutcome(enum.StrEnum):
+    """How an operation ended that is on record."""
+
+    DONE = "done"
+    REFUSED = "refused"
+    FAILED = "failed"
+
+
+@dataclass(frozen=True, slots=True)
+class AuditEntry:
+    """Who did what to whose data; never what the data say.
+
+    Attributes:
+        id: In order of time.
+        principal: Id of the key, or the command line.
+        user: Keyed hash of the user's id; None when it is about no single user.
+        count: How many memories, entities or keys.
+        code: Of the error, when it was refused or failed.
+    """
+
+    id: str
+    tenant: str
+    at: datetime
+    principal: str
+    roles: tuple[str, ...]
+    operation: str
+    user: str | None
+    count: int
+    outcome: AuditOutcome
+    code: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class AuditFilter:
+    """Which entries of the audit log to read; None = any."""
+
+    user_id: str | None = None
+    principal: str | None = None
+    operation: str | None = None
+    outcome: AuditOutcome | None = None
+    since: datetime | None = None
+    until: datetime | None = None

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from ecphoria.access_log import AccessLog
+from ecphoria.audit_log import AuditLog, no_audit
 from ecphoria.changes import ChangeFeed
 from ecphoria.clock import Clock
 from ecphoria.embedding.port import Embedder
 from ecphoria.extraction.port import FactExtractor
+from ecphoria.governance.data_keys import DataKeys, no_data_keys
+from ecphoria.governance.pseudonyms import Pseudonyms, no_pseudonyms
 from ecphoria.language.lexicon import Lexicon
 from ecphoria.recall.query_cache import QueryCache
 from ecphoria.reranking.port import Reranker
@@ -26,6 +29,9 @@ class EngineParts:
     Attributes:
         queries: Vectors of questions that may be asked again.
         reranker: Reads question and memories together; None when there is none.
+        vault: The keys that hidden values are sealed by.
+        pseudonyms: Users by names that nobody can guess them from.
+        audit: Who did what to whose data.
     """
 
     graph: GraphStore
@@ -42,3 +48,6 @@ class EngineParts:
     summarizer: Summarizer
     queries: QueryCache
     reranker: Reranker | None = None
+    vault: DataKeys = field(default_factory=no_data_keys)
+    pseudonyms: Pseudonyms = field(default_factory=no_pseudonyms)
+    audit: AuditLog = field(default_factory=no_audit)

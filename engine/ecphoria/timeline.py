@@ -11,7 +11,13 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
-from ecphoria.model import Status
+from ecphoria.language.folding import fold
+from ecphoria.model import Memory, Status
+
+
+def said_value(memory: Memory) -> str:
+    """Return what the value that a memory gives is compared by; a hidden one by its hash."""
+    return memory.value_hash or fold(memory.value or "")
 
 
 @dataclass(frozen=True, slots=True)

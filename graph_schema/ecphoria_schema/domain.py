@@ -28,6 +28,7 @@ from ecphoria_schema.fact_rules import (
 )
 from ecphoria_schema.walk import Hop, Walk, WalkError, parse_walk
 from ecphoria_schema.words import (
+    BoundedRegex,
     FieldName,
     Model,
     Regex,
@@ -56,7 +57,7 @@ KINDS: tuple[Kind, ...] = ("episodic", "semantic", "procedural")
 # Labels and properties that the engine itself uses in the graph.
 RESERVED_LABELS = frozenset(
     {"Memory", "Source", "Turn", "Pending", "SchemaVersion", "VectorIndex", "ApiKey", "Entity"}
-    | {"Claim", "Mention", "Lease", "Reembedding", "Session"}
+    | {"Claim", "Mention", "Lease", "Reembedding", "Session", "DataKey", "MasterKey"}
 )
 # Types that GraphQL itself or Relay brings along.
 RESERVED_TYPES = frozenset(
@@ -280,6 +281,27 @@ class Attribute(Model):
     keyed: bool = False
 
 
+class Redaction(Model):
+    """Something that identifies a person, beside what is known everywhere.
+
+    Attributes:
+        regex: What to find in a text.
+        placeholder: What stands in its place.
+
+    """
+
+    regex: BoundedRegex
+    placeholder: Title
+
+    @model_validator(mode="after")
+    def _placeholder_stays(self) -> Self:
+        for shown in (self.placeholder.en, self.placeholder.zh):
+            if re.search(self.regex, shown) is not None:
+                msg = f"{self.regex!r} finds its own placeholder {shown!r}"
+                raise ValueError(msg)
+        return self
+
+
 class SourceType(Model):
     """Where memories come from, and how far to trust it, 0..1.
 
@@ -427,6 +449,7 @@ class Domain(Model):
     kinds: dict[Kind, KindPolicy]
     cues: Cues = Cues()
     synonyms: Annotated[tuple[Vocabulary, ...], Field(strict=False)] = ()
+    redaction: dict[FieldName, Redaction] = Field(default_factory=dict)
 
     @cached_property
     def walks(self) -> dict[str, Walk]:
@@ -459,6 +482,13 @@ class Domain(Model):
             if relation.owns and relation.newest_by
             for end in relation.to
         }
+
+    def hides(self, attribute: str) -> bool:
+        """Whether the values of an attribute are sensitive: its property is."""
+        declared = self.attributes[attribute]
+        if declared.property is None:
+            return False
+        return self.entities[declared.entity].properties[declared.property].privacy == "sensitive"
 
     def relation(self, type_: str, from_: str, to: str) -> Relation | None:
         """Return the relation of that type between the two types, if declared."""

@@ -47,7 +47,40 @@ def _moment(value: str) -> str:
 
 
 _TIMES = ", ".join(f"{name}: {_moment(f'row.times.{name}')}" for name in MEMORY_TIMES)
-_FRAGMENTS = {"MEMORY": node_map("m", MEMORY_TIMES), "TIMES": f"{{{_TIMES}}}"}
+# A memory that a list shows. Put after a `CALL`: Neo4j would begin with the index of one of these
+# properties, which has every tenant's memories, instead of with the user.
+_LISTED = (
+    "m.tenant = $p.tenant AND m.privacy IN $p.privacy AND m.status IN $p.statuses "
+    "AND m.kind IN $p.kinds "
+    "AND (m.expires_at IS NULL OR m.expires_at > $p.now) "
+    "AND m.occurred_at >= $p.since AND m.occurred_at < $p.until "
+    "AND (size($p.sources) = 0 OR m.source_id IN $p.sources) "
+    "AND (size($p.topics) = 0 OR m.topic IN $p.topics "
+    "OR any(topic IN m.tags WHERE topic IN $p.topics)) "
+    "AND ($p.any_time OR (m.valid_from <= $p.valid_at "
+    "AND (m.valid_until IS NULL OR m.valid_until > $p.valid_at))) "
+    "AND ($p.any_entity OR $p.entity IN [(m)-[:ABOUT]->(about) | about.key])"
+)
+
+
+def _holds(variable: str) -> str:
+    """Return what is true of a user's memory that is current at `$p.t` and may be shown."""
+    return (
+        f"{variable}.tenant = $p.tenant AND {variable}.user_id = $p.user "
+        f"AND {variable}.privacy IN $p.privacy AND {variable}.status = 'active' "
+        f"AND {variable}.valid_from <= $p.t "
+        f"AND ({variable}.valid_until IS NULL OR {variable}.valid_until > $p.t) "
+        f"AND ({variable}.expires_at IS NULL OR {variable}.expires_at > $p.t)"
+    )
+
+
+_FRAGMENTS = {
+    "MEMORY": node_map("m", MEMORY_TIMES),
+    "TIMES": f"{{{_TIMES}}}",
+    "LISTED": _LISTED,
+    "HOLDS": _holds("m"),
+    "OTHERHOLDS": _holds("o"),
+}
 
 
 @cache
@@ -61,7 +94,8 @@ def query(name: str, **identifiers: str | tuple[str, ...]) -> str:
     Values are always parameters of the query. Labels and relation types cannot be parameters in
     Cypher, so they fill ``__PLACEHOLDERS__``; several are joined by ``|``. ``__MEMORY__`` stands
     for the properties of the node ``m`` with its times in milliseconds, ``__TIMES__`` for such
-    times in ``row.times`` as what is to be stored.
+    times in ``row.times`` as what is to be stored. ``__LISTED__`` is what is true of a memory ``m``
+    that a list shows, ``__HOLDS__`` and ``__OTHERHOLDS__`` of ``m`` and ``o`` that are current.
 
     Raises:
         KeyError: When a placeholder is not given.

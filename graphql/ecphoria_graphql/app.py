@@ -4,44 +4,36 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import json
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
 import structlog
-from cross_web import HTTPException as GraphQLHTTPException
 from fastapi import FastAPI, Request
 from starlette.exceptions import HTTPException
 from starlette.requests import HTTPConnection
 from starlette.responses import Response
-from strawberry import UNSET
-from strawberry.fastapi import GraphQLRouter
-from strawberry.http import process_result
-from strawberry.subscriptions import GRAPHQL_TRANSPORT_WS_PROTOCOL
+from strawberry.subscriptions import GRAPHQL_SSE_PROTOCOL, GRAPHQL_TRANSPORT_WS_PROTOCOL
 
 from ecphoria.engine import Engine, open_domain
 from ecphoria.errors import EcphoriaError, InternalError, StoreUnavailable
-from ecphoria_graphql.auth import scope_of
+from ecphoria_graphql.auth import Gate
 from ecphoria_graphql.context import Context, Socket
+from ecphoria_graphql.documents import Documents, open_documents
+from ecphoria_graphql.endpoint import Endpoint
 from ecphoria_graphql.error_codes import (
     error_body,
     error_response,
     json_response,
     request_fault,
-    translate_all,
 )
 from ecphoria_graphql.graphiql import graphiql_routes
 from ecphoria_graphql.limits import BodyLimit
 from ecphoria_graphql.metrics import MEDIA_TYPE, Metrics
-from ecphoria_graphql.schema import build_schema
-from ecphoria_graphql.sockets import SocketAdapter, SocketHandler
+from ecphoria_graphql.negotiation import JSON, accepted
+from ecphoria_graphql.schema import Schema, build_schema
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
-
-    import strawberry
-    from strawberry.http import GraphQLHTTPResponse
-    from strawberry.types import ExecutionResult
 
     from ecphoria.settings import Settings
     from ecphoria_schema.domain import Domain
@@ -53,57 +45,14 @@ READY_TIMEOUT_S = 5.0
 INIT_TIMEOUT_S = 10.0
 
 
-class _Router(GraphQLRouter[Context | Socket, None]):
-    """Strawberry's endpoint, with typed errors also where the request is no GraphQL."""
-
-    websocket_adapter_class = SocketAdapter
-    graphql_transport_ws_handler_class = SocketHandler
-
-    def should_render_graphql_ide(self, request: object) -> bool:  # noqa: ARG002 - Strawberry's signature
-        """Leave the page to `graphiql`."""
-        return False
-
-    def decode_json(self, data: str | bytes) -> object:
-        """Read JSON; whatever is wrong with it is the client's fault."""
-        try:
-            found: object = json.loads(data)
-        except (ValueError, RecursionError) as error:
-            # also bytes that are no UTF-8, numbers of 5000 digits, ten thousand brackets
-            raise GraphQLHTTPException(400, "the request body is no JSON") from error
-        if not isinstance(found, dict | list):
-            raise GraphQLHTTPException(400, "the request body is no JSON object")
-        return found
-
-    async def process_result(
-        self,
-        request: Request,  # noqa: ARG002 - Strawberry's signature
-        result: ExecutionResult,
-    ) -> GraphQLHTTPResponse:
-        """Translate also the errors that end an operation before extensions see them."""
-        if result.errors:
-            result.errors = translate_all(result.errors)
-        return process_result(result)
-
-    async def run(self, request: Any, context: Any = None, root_value: Any = None) -> Any:  # noqa: ANN401 - Strawberry's overloads
-        """Answer a request."""
-        try:
-            return await super().run(request, context, root_value)
-        except GraphQLHTTPException as error:
-            return request_fault(error.reason, error.status_code)
-
-    async def on_ws_connect(self, context: Context | Socket) -> Any:  # noqa: ANN401 - Strawberry's signature
-        """Refuse a websocket without a key that counts."""
-        if isinstance(context, Socket):
-            await context.scope()
-        return UNSET
-
-
 async def _context(connection: HTTPConnection) -> Context | Socket:
-    engine: Engine = connection.app.state.engine
+    gate: Gate = connection.app.state.gate
     metrics: Metrics = connection.app.state.metrics
     if connection.scope["type"] == "websocket":
-        return Socket(engine, connection.headers, metrics)
-    return Context(engine, await scope_of(connection.headers.items(), engine), metrics)
+        return Socket(gate, connection.headers, metrics, connection.app.state.documents)
+    given = connection.headers.items()
+    scope = await gate.admit(given)
+    return Context(gate, scope, metrics, lambda: gate.scope(given))
 
 
 async def _work(engine: Engine) -> None:
@@ -116,8 +65,7 @@ async def _work(engine: Engine) -> None:
 
 
 @contextlib.asynccontextmanager
-async def _serving(app: FastAPI, engine: Engine) -> AsyncIterator[None]:
-    app.state.engine = engine
+async def _serving(engine: Engine) -> AsyncIterator[None]:
     worker = asyncio.create_task(_work(engine), name="worker")
     try:
         yield
@@ -132,12 +80,15 @@ def create_app(settings: Settings) -> FastAPI:
 
     Raises:
         DomainFileInvalid: With every fault of the domain file.
+        ConfigurationInvalid: When a file that the settings name cannot be read.
     """
 
     @contextlib.asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
-        async with Engine.open(settings) as engine, _serving(app, engine):
-            yield
+        async with Engine.open(settings) as engine:
+            _attach(app, engine)
+            async with _serving(engine):
+                yield
 
     return _app(settings, open_domain(settings), lifespan)
 
@@ -149,13 +100,18 @@ def create_app_for(engine: Engine) -> FastAPI:
     """
 
     @contextlib.asynccontextmanager
-    async def lifespan(app: FastAPI) -> AsyncIterator[None]:
-        async with _serving(app, engine):
+    async def lifespan(_app: FastAPI) -> AsyncIterator[None]:
+        async with _serving(engine):
             yield
 
     app = _app(engine.settings, engine.domain, lifespan)
-    app.state.engine = engine
+    _attach(app, engine)
     return app
+
+
+def _attach(app: FastAPI, engine: Engine) -> None:
+    app.state.engine = engine
+    app.state.gate = Gate.of(engine)
 
 
 def _app(settings: Settings, domain: Domain, lifespan: Any) -> FastAPI:  # noqa: ANN401 - Starlette's Lifespan
@@ -168,7 +124,8 @@ def _app(settings: Settings, domain: Domain, lifespan: Any) -> FastAPI:  # noqa:
     app.add_exception_handler(HTTPException, _on_http_error)
     app.add_exception_handler(Exception, _on_bug)
     app.router.routes.extend(graphiql_routes(GRAPHQL_PATH, f"ecphoria: {domain.title.en}"))
-    app.include_router(_endpoint(build_schema(domain)))
+    app.state.documents = open_documents(settings)
+    app.include_router(_endpoint(build_schema(domain), app.state.documents))
     app.add_api_route("/healthz", _healthz, methods=["GET"])
     app.add_api_route("/readyz", _readyz, methods=["GET"])
     # only asked once there is an engine
@@ -177,23 +134,25 @@ def _app(settings: Settings, domain: Domain, lifespan: Any) -> FastAPI:  # noqa:
     return app
 
 
-def _endpoint(schema: strawberry.Schema) -> _Router:
-    return _Router(
+def _endpoint(schema: Schema, documents: Documents) -> Endpoint:
+    made = Endpoint(
         schema,
         path=GRAPHQL_PATH,
         graphql_ide=None,
         context_getter=_context,
-        subscription_protocols=(GRAPHQL_TRANSPORT_WS_PROTOCOL,),
+        subscription_protocols=(GRAPHQL_TRANSPORT_WS_PROTOCOL, GRAPHQL_SSE_PROTOCOL),
         connection_init_wait_timeout=timedelta(seconds=INIT_TIMEOUT_S),
         # `sockets` has the limit, with a typed error
         max_subscriptions_per_connection=None,
     )
+    made.documents, made.parsed = documents, schema.parsed
+    return made
 
 
-async def _on_error(_request: Request, error: Exception) -> Response:
+async def _on_error(request: Request, error: Exception) -> Response:
     if not isinstance(error, EcphoriaError):
         raise error
-    return error_response(error)
+    return error_response(error, accepted(request.headers.get("accept")).json or JSON)
 
 
 async def _on_http_error(_request: Request, error: Exception) -> Response:

@@ -11,12 +11,17 @@ from pathlib import Path
 from typing import Annotated, Final
 
 import typer
+from rich.markup import escape
 
 from ecphoria.cli.common import err, with_settings
 from ecphoria.errors import InvalidInput
 from ecphoria.settings import Settings
 
 SDL: Final = Path("graphql/schema.graphql")
+OPERATIONS: Final = Path("graphql/operations")
+MANIFEST: Final = Path("graphql/ecphoria_graphql/operations.json")
+RELEASED: Final = Path("graphql/released.graphql")
+ACCEPTED: Final = Path("graphql/accepted_changes.txt")
 
 
 def register(app: typer.Typer) -> None:
@@ -25,8 +30,8 @@ def register(app: typer.Typer) -> None:
     app.command()(serve)
     group = typer.Typer(help="The GraphQL schema that the domain file makes.", no_args_is_help=True)
     group.command("export")(export)
-    # A group of one command would otherwise lose its name.
-    group.callback()(lambda: None)
+    group.command("documents")(documents)
+    group.command("compare")(compare)
     app.add_typer(group, name="schema")
 
 
@@ -83,19 +88,83 @@ def export(
     from ecphoria_graphql.export import export_sdl  # noqa: PLC0415 - as above
 
     sdl = export_sdl(open_domain(settings))
+    _put(sdl, output, SDL if check else None, "schema export")
+
+
+@with_settings()
+def documents(
+    _settings: Settings,
+    folder: Annotated[
+        Path, typer.Argument(help="Folder of operations, one a file `*.graphql`.")
+    ] = OPERATIONS,
+    output: Annotated[
+        Path | None,
+        typer.Option("--output", "-o", help="Write to this file.", show_default="standard output"),
+    ] = None,
+    *,
+    check: Annotated[
+        bool,
+        typer.Option(
+            "--check", help=f"Only compare with the file ({MANIFEST}); exit 1 when stale."
+        ),
+    ] = False,
+) -> None:
+    """Print the manifest of trusted documents: each operation of a folder by its hash."""
+    from ecphoria_graphql.documents import manifest  # noqa: PLC0415 - as above
+
+    _put(manifest(folder), output, MANIFEST if check else None, "schema documents")
+
+
+@with_settings()
+def compare(
+    settings: Settings,
+    released: Annotated[
+        Path, typer.Argument(help="The schema that clients were made for.")
+    ] = RELEASED,
+    *,
+    accepted: Annotated[
+        Path, typer.Option("--accepted", help="File with the changes that are meant, one a line.")
+    ] = ACCEPTED,
+) -> None:
+    """Tell what of the schema would break clients of a released one; exit 1 when anything does."""
+    from ecphoria.engine import open_domain  # noqa: PLC0415 - as above
+    from ecphoria_graphql.compatibility import breaking_changes, read_accepted  # noqa: PLC0415
+    from ecphoria_graphql.export import export_sdl  # noqa: PLC0415 - as above
+
     try:
-        if check:
-            file = output or SDL
-            if not file.is_file() or file.read_text(encoding="utf-8") != sdl:
+        old = released.read_text(encoding="utf-8")
+        meant = read_accepted(accepted.read_text(encoding="utf-8")) if accepted.is_file() else ()
+    except (OSError, UnicodeDecodeError) as error:
+        msg = f"cannot read {released} or {accepted}: {error}"
+        raise InvalidInput(msg) from error
+    found = breaking_changes(old, export_sdl(open_domain(settings)))
+    broken = [change for change in found if change not in meant]
+    gone = [change for change in meant if change not in found]
+    for change in broken:
+        err().print(f"[bold red]breaks clients[/]: {escape(change)}", soft_wrap=True)
+    for change in gone:
+        err().print(f"[bold red]accepted, but there is none[/]: {escape(change)}", soft_wrap=True)
+    if broken or gone:
+        err().print(f"If it is meant, put the line into {accepted}; take out what is no more.")
+        raise typer.Exit(1)
+    err().print(f"Nothing breaks clients of {released}.")
+
+
+def _put(text: str, output: Path | None, checked: Path | None, command: str) -> None:
+    """Write or print a text, or compare it with the file that should hold it."""
+    try:
+        if checked is not None:
+            file = output or checked
+            if not file.is_file() or file.read_text(encoding="utf-8") != text:
                 err().print(
-                    f"[bold red]{file} is stale[/]: run `ecphoria schema export --output {file}`."
+                    f"[bold red]{file} is stale[/]: run `ecphoria {command} --output {file}`."
                 )
                 raise typer.Exit(1)
             err().print(f"{file} is up to date.")
         elif output is not None:
-            output.write_text(sdl, encoding="utf-8")
+            output.write_text(text, encoding="utf-8")
         else:
-            typer.echo(sdl, nl=False)
+            typer.echo(text, nl=False)
     except OSError as error:
         msg = f"cannot read or write {error.filename}: {error.strerror or error}"
         raise InvalidInput(msg) from error

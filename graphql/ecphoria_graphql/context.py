@@ -8,14 +8,14 @@ import strawberry
 from starlette.datastructures import Headers
 from strawberry.fastapi import BaseContext
 
-from ecphoria.engine import Engine
 from ecphoria.governance.access import readable_privacy
 from ecphoria.model import Scope
-from ecphoria_graphql.auth import scope_of
+from ecphoria_graphql.auth import Gate
+from ecphoria_graphql.documents import Documents
 from ecphoria_graphql.loaders import Loaders
 from ecphoria_graphql.metrics import Metrics
 
-RECHECK_S = 10.0
+RECHECK_S = 2.0
 
 
 class Context(BaseContext):
@@ -26,22 +26,19 @@ class Context(BaseContext):
     """
 
     def __init__(
-        self,
-        engine: Engine,
-        scope: Scope,
-        metrics: Metrics,
-        renew: Callable[[], Awaitable[Scope]] | None = None,
+        self, gate: Gate, scope: Scope, metrics: Metrics, renew: Callable[[], Awaitable[Scope]]
     ) -> None:
         """Begin an operation of an authenticated scope.
 
         Args:
-            engine: Whom to ask.
+            gate: What let it in; has the engine to ask.
             scope: For whom.
             metrics: Where recalls are counted.
             renew: Looks the key up again, for an operation that lasts.
         """
         super().__init__()
-        self.engine = engine
+        self.gate = gate
+        self.engine = gate.engine
         self.metrics = metrics
         self._renew = renew
         self._set(scope)
@@ -62,7 +59,7 @@ class Context(BaseContext):
             StoreUnavailable: When it cannot be looked up.
         """
         waited = self.engine.clock.now() - self._checked_at
-        if self._renew is not None and waited >= timedelta(seconds=RECHECK_S):
+        if waited >= timedelta(seconds=RECHECK_S):
             self._set(await self._renew())
         else:
             self.loaders = Loaders(self.engine, self.scope)
@@ -71,12 +68,22 @@ class Context(BaseContext):
 class Socket(BaseContext):
     """What a websocket has in the place of a context, since its key may come later."""
 
-    def __init__(self, engine: Engine, headers: Headers, metrics: Metrics) -> None:
+    def __init__(
+        self, gate: Gate, headers: Headers, metrics: Metrics, documents: Documents
+    ) -> None:
         """Begin without knowing who is there."""
         super().__init__()
-        self.engine = engine
+        self.gate = gate
         self.metrics = metrics
+        self.documents = documents
         self._headers = headers
+
+    def _given(self) -> list[tuple[str, object]]:
+        given: list[tuple[str, object]] = list(self._headers.items())
+        params = self.connection_params
+        if isinstance(params, dict):
+            given += params.items()
+        return given
 
     async def scope(self) -> Scope:
         """Return the scope of the key in the headers or in what the connection began with.
@@ -85,15 +92,16 @@ class Socket(BaseContext):
             Unauthenticated: When it is missing, malformed, unknown, expired or revoked.
             StoreUnavailable: When the keys cannot be looked up.
         """
-        given: list[tuple[str, object]] = list(self._headers.items())
-        params = self.connection_params
-        if isinstance(params, dict):
-            given += params.items()
-        return await scope_of(given, self.engine)
+        return await self.gate.scope(self._given())
 
     async def context(self) -> Context:
-        """Return the context of one operation. Errors as for `scope`."""
-        return Context(self.engine, await self.scope(), self.metrics, self.scope)
+        """Return the context of one operation, which counts.
+
+        Raises:
+            RateLimited: When the key has asked too often. Otherwise as for `scope`.
+        """
+        scope = await self.gate.admit(self._given())
+        return Context(self.gate, scope, self.metrics, self.scope)
 
 
 Info: TypeAlias = strawberry.Info[Context, None]

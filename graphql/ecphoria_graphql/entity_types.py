@@ -13,17 +13,30 @@ from itertools import chain
 from typing import Annotated, Any
 
 import strawberry
+from strawberry.schema_directive import Location
 from strawberry.types.field import StrawberryField
 from strawberry.utils.str_converters import to_camel_case
 
 from ecphoria.errors import DomainFileInvalid, InvalidInput
 from ecphoria.governance.access import MASK
 from ecphoria.model import Confidence, Entity, EntityRef
+from ecphoria.reading.paging import DEFAULT_FIRST
 from ecphoria_graphql.confidence_types import ConfidenceNode
+from ecphoria_graphql.connection_types import (
+    After,
+    ConnectionNode,
+    First,
+    Listed,
+    connected,
+    connection_type,
+)
 from ecphoria_graphql.context import Info
+from ecphoria_graphql.enums import PrivacyLevel
 from ecphoria_graphql.error_codes import ENTITY_TYPE_ENUM, RELATION_TYPE_ENUM
 from ecphoria_graphql.fields import list_of, typed_field
-from ecphoria_graphql.loaders import RelatedFrom
+from ecphoria_graphql.loaders import PageFrom, RelatedFrom
+from ecphoria_graphql.node_ids import NodeRef
+from ecphoria_graphql.node_types import Node
 from ecphoria_graphql.scalars import Long
 from ecphoria_schema.domain import Domain, EntityType, Property, Relation
 
@@ -31,20 +44,29 @@ DEFAULT_LIMIT = 20
 MAX_LIMIT = 200
 
 INTERFACE = "Entity"
+# What the names of connections and their types end with.
+CONNECTION, EDGE = "Connection", "Edge"
 
 # Names of the API's own types; the domain's may not be among them.
 OWN_TYPES = frozenset(
     {
-        "Action", "AttributeHistory", "Because", "Boolean", "ChangeKind", "Confidence",
-        "ConfidencePart", "ConsideredMemory", "Date", "DateTime", "Dropped", "Entity",
-        "EntityInput", "EntityRef", "EntityRefInput", "EntityType", "FactInput", "FeatureShare",
-        "Float", "ForgetReport", "ForgetRuleInput", "Forgettable", "ID", "Int", "JSON", "Language",
-        "Lineage", "LineageMethod", "LinkMethod", "Long", "Memory", "MemoryChange", "MemoryDetail",
-        "MemoryInput", "MemoryKind", "MemoryLink", "MemoryStatus", "Mutation", "Privacy", "Query",
+        "AccessRole", "Action", "AttributeHistory", "AuditConnection", "AuditEdge", "AuditEntry",
+        "AuditFilter", "AuditOutcome", "Because", "Boolean", "Caller", "ChangeKind",
+        "Confidence", "ConfidencePart", "ConsideredMemory", "Date", "DateTime", "Dropped", "Entity",
+        "EntityConnection", "EntityCount", "EntityEdge", "EntityGraph", "EntityGraphRelation",
+        "EntityInput", "EntityRef", "EntityRefInput", "EntityType", "ExpansionPath", "FactInput",
+        "FeatureShare", "Float", "ForgetReport", "ForgetRuleInput", "Forgettable", "ForgottenCheck",
+        "ID", "Int",
+        "JSON", "Language", "Lineage", "LineageMethod", "LinkMethod", "Long", "Memory",
+        "MemoryChange", "MemoryConflict", "MemoryConflictConnection", "MemoryConflictEdge",
+        "MemoryConnection", "MemoryCount", "MemoryDetail", "MemoryEdge", "MemoryFilterInput",
+        "MemoryInput", "MemoryKind", "MemoryLink", "MemorySource", "MemoryStats", "MemoryStatus",
+        "Mutation", "Node", "PageInfo", "Privacy", "Query",
         "Recall", "RecallInput", "RecalledEntity", "RecalledMemory", "RecalledRelation", "Receipt",
         "ReceiptStatus", "RelationInput", "RelationType", "RememberBatchInput", "SessionContext",
         "SessionFlush", "SessionTurn", "Speaker", "String", "Subscription", "Tier", "Timeliness",
         "TimelinessLevel", "TraceStep", "UpsertEntitiesInput", "UpsertReceipts", "Urgency",
+        "RemovedCount", "UserForgetReceipt",
     }
 )  # fmt: skip
 
@@ -71,6 +93,24 @@ class EntityNode:
     record: Entity
     user_id: str
     trust: Confidence | None
+
+    def node_ref(self) -> NodeRef:
+        """Return what its global id stands for."""
+        return NodeRef(self.record.type, self.user_id, self.record.id)
+
+
+@strawberry.schema_directive(
+    locations=[Location.FIELD_DEFINITION],
+    name="privacy",
+    description=(
+        "The property is not public: a role that may not read this level gets a mask in the place"
+        " of a string, and null in the place of anything else."
+    ),
+)
+class PrivacyDirective:
+    """Says in the schema who may read a property."""
+
+    level: PrivacyLevel
 
 
 @dataclass(frozen=True, slots=True)
@@ -183,7 +223,10 @@ def _property_field(type_: EntityType, name: str, prop: Property) -> StrawberryF
     if prop.privacy != "public":
         hidden = f"`{MASK}`" if prop.type == "string" else "null"
         about += f" {prop.privacy.capitalize()}: {hidden} for a role that may not read it."
-    return typed_field(resolve, _TYPES[prop.type], about, to_camel_case(name))
+    directives: tuple[PrivacyDirective, ...] = ()
+    if prop.privacy != "public":
+        directives = (PrivacyDirective(level=PrivacyLevel(prop.privacy)),)
+    return typed_field(resolve, _TYPES[prop.type], about, to_camel_case(name), directives)
 
 
 # --- relations -----------------------------------------------------------------------------
@@ -203,11 +246,16 @@ def _checked_limit(limit: int) -> int:
 
 @dataclass(frozen=True, slots=True)
 class _Frame:
-    """What the fields of one schema refer to."""
+    """What the fields of one schema refer to.
+
+    Attributes:
+        connections: Entity type -> its connection type.
+    """
 
     domain: Domain
     interface: type[EntityNode]
     objects: Mapping[str, type[EntityNode]]
+    connections: Mapping[str, type[ConnectionNode]]
 
 
 class _Follow:
@@ -239,6 +287,56 @@ class _Follow:
             for record in records
         ]
         return nodes[:limit]
+
+
+class _FollowPage:
+    """Reads pages of one relation in one direction."""
+
+    def __init__(
+        self, frame: _Frame, relation: Relation, kind: type[ConnectionNode], *, forward: bool
+    ) -> None:
+        self.objects = frame.objects
+        self.relation = relation
+        self.others = relation.to if forward else (relation.from_,)
+        self.kind = kind
+        self.forward = forward
+
+    async def __call__(
+        self, root: EntityNode, info: Info, first: int, after: str | None
+    ) -> ConnectionNode:
+        ref = EntityRef(root.record.type, root.record.id)
+        asked = PageFrom(
+            root.user_id, ref.type, self.relation.type, self.others, self.forward, first, after
+        )
+        page = await info.context.loaders.page(asked, ref)
+        nodes = [_filled(self.objects[each.type], each, root.user_id) for each in page.items]
+        return connected(self.kind, Listed(page, nodes, after))
+
+
+def _relation_fields(
+    frame: _Frame, type_name: str, relation: Relation, *, forward: bool
+) -> dict[str, StrawberryField]:
+    """Return the field of a relation, and the connection where it may lead to many."""
+    fields = {"": _relation_field(frame, type_name, relation, forward=forward)}
+    if relation.start_has_one_end if forward else relation.end_has_one_start:
+        return fields
+    others = relation.to if forward else (relation.from_,)
+    name = to_camel_case(relation.forward if forward else relation.backward)
+    if len(others) == 1:
+        kind = frame.connections[others[0]]
+    else:
+        kind = connection_type(
+            f"{type_name}{name[0].upper()}{name[1:]}", frame.interface, f"`{name}` of {type_name}"
+        )
+    follow = _FollowPage(frame, relation, kind, forward=forward)
+
+    async def page(
+        root: EntityNode, info: Info, first: First = DEFAULT_FIRST, after: After = None
+    ) -> Any:  # noqa: ANN401 - typed by the domain
+        return await follow(root, info, first, after)
+
+    about = f"`{name}` page by page, in order of type and id; none is left out."
+    return fields | {"_connection": typed_field(page, kind, about, f"{name}{CONNECTION}")}
 
 
 def _relation_field(
@@ -276,20 +374,61 @@ def _made_enum(name: str, values: Mapping[str, str], description: str) -> type[e
     return strawberry.enum(made, name=name, description=description)
 
 
+def _from(domain: Domain, name: str) -> list[Relation]:
+    return [relation for relation in domain.relations if relation.from_ == name]
+
+
+def _to(domain: Domain, name: str) -> list[Relation]:
+    return [relation for relation in domain.relations if name in relation.to]
+
+
+def connection_types(domain: Domain) -> list[str]:
+    """Return the names of the connection types that a domain brings, and of their edges."""
+    of_relations = [
+        f"{relation.from_}{name[0].upper()}{name[1:]}"
+        for relation in domain.relations
+        if len(relation.to) > 1 and not relation.start_has_one_end
+        for name in (to_camel_case(relation.forward),)
+    ]
+    return [
+        f"{name}{ending}"
+        for name in (*domain.entities, *of_relations)
+        for ending in (CONNECTION, EDGE)
+    ]
+
+
 def _check_names(domain: Domain) -> None:
+    made = Counter(connection_types(domain))
     faults = [
         f"entity type {name!r} is a type of the GraphQL API itself"
         for name in domain.entities
-        if name in OWN_TYPES
+        if name in OWN_TYPES or name in made
+    ]
+    faults += [
+        f"two relations would have the GraphQL type {name!r}"
+        for name, count in made.items()
+        if count > 1 or name in OWN_TYPES
     ]
     for name, type_ in domain.entities.items():
+        relations = [
+            *((item.forward, item.start_has_one_end) for item in _from(domain, name)),
+            *((item.backward, item.end_has_one_start) for item in _to(domain, name)),
+        ]
         taken = Counter(
-            to_camel_case(field)
-            for field in chain(
-                ("id", "type", "name", "observed_at", "confidence"),
-                (prop for prop in type_.properties if prop != "name"),
-                (item.forward for item in domain.relations if item.from_ == name),
-                (item.backward for item in domain.relations if name in item.to),
+            chain(
+                map(
+                    to_camel_case,
+                    (
+                        *("id", "node_id", "type", "name", "observed_at", "confidence"),
+                        *(prop for prop in type_.properties if prop != "name"),
+                        *(field for field, _ in relations),
+                    ),
+                ),
+                (
+                    f"{to_camel_case(field)}{CONNECTION}"
+                    for field, single in relations
+                    if not single
+                ),
             )
         )
         faults.extend(
@@ -324,7 +463,7 @@ def build_entity_types(domain: Domain) -> EntityTypes:
     )
     common = _common(entity_type)
     interface = strawberry.interface(
-        type(INTERFACE, (EntityNode,), {"__annotations__": {}, **common}),
+        type(INTERFACE, (EntityNode, Node), {"__annotations__": {}, **common}),
         name=INTERFACE,
         description="A thing that memories are about; what it is, its object type says.",
     )
@@ -332,7 +471,11 @@ def build_entity_types(domain: Domain) -> EntityTypes:
     objects: dict[str, type[EntityNode]] = {
         name: type(name, (interface,), {"__annotations__": {}}) for name in domain.entities
     }
-    frame = _Frame(domain, interface, objects)
+    connections = {
+        name: connection_type(name, objects[name], f"the entities of the type {name}")
+        for name in domain.entities
+    }
+    frame = _Frame(domain, interface, objects, connections)
     for name, type_ in domain.entities.items():
         for attribute, field in _fields(frame, name).items():
             setattr(objects[name], attribute, field)
@@ -361,11 +504,9 @@ def _fields(frame: _Frame, name: str) -> dict[str, StrawberryField]:
     }
     for relation in frame.domain.relations:
         if relation.from_ == name:
-            fields[f"forward_{relation.forward}"] = _relation_field(
-                frame, name, relation, forward=True
-            )
+            made = _relation_fields(frame, name, relation, forward=True)
+            fields |= {f"forward_{relation.forward}{end}": field for end, field in made.items()}
         if name in relation.to:
-            fields[f"backward_{relation.backward}"] = _relation_field(
-                frame, name, relation, forward=False
-            )
+            made = _relation_fields(frame, name, relation, forward=False)
+            fields |= {f"backward_{relation.backward}{end}": field for end, field in made.items()}
     return fields

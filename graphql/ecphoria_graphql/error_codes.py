@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import enum
 import json
+import math
 import re
 import uuid
 from typing import TYPE_CHECKING, Any
@@ -23,15 +24,20 @@ from ecphoria.errors import (
     InvalidInput,
     InvalidScope,
     NotFound,
+    OperationTimeout,
+    RateLimited,
     RequestTooLarge,
     StoreUnavailable,
+    TooManyOperations,
     Unauthenticated,
     UnknownRelation,
     UnknownType,
+    error_classes,
 )
+from ecphoria_graphql.negotiation import JSON, RESPONSE_JSON
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping
 
     from strawberry.types.execution import StreamExecutionResult
 
@@ -42,6 +48,9 @@ RELATION_TYPE_ENUM = "RelationType"
 
 _INPUT_PATH = re.compile(r"(?:Variable '\$|Argument ')(\w+)'.*? has invalid value(?: at (\S+))?:")
 _PATH_PART = re.compile(r"\.(\w+)|\[(\d+)\]")
+METHOD_NOT_ALLOWED = 405
+SEVERAL_OPERATIONS = "the document has several operations: `operationName` must say which"
+
 _NO_SUCH_VALUE = re.compile(r"does not exist in '(\w+)' enum|cannot represent non-\w+ value")
 
 
@@ -58,6 +67,8 @@ class GraphQLCode(enum.StrEnum):
     GRAPHQL_VALIDATION_FAILED = "GRAPHQL_VALIDATION_FAILED"
     BAD_USER_INPUT = "BAD_USER_INPUT"
     QUERY_TOO_COMPLEX = "QUERY_TOO_COMPLEX"
+    PERSISTED_QUERY_NOT_FOUND = "PERSISTED_QUERY_NOT_FOUND"
+    UNTRUSTED_DOCUMENT = "UNTRUSTED_DOCUMENT"
 
 
 MEANINGS: dict[GraphQLCode, str] = {
@@ -66,6 +77,8 @@ MEANINGS: dict[GraphQLCode, str] = {
     GraphQLCode.GRAPHQL_VALIDATION_FAILED: "The query does not fit the schema.",
     GraphQLCode.BAD_USER_INPUT: "A variable does not have the type that the schema asks for.",
     GraphQLCode.QUERY_TOO_COMPLEX: "The operation goes over the limit that the message names.",
+    GraphQLCode.PERSISTED_QUERY_NOT_FOUND: "This process does not have the document of that hash.",
+    GraphQLCode.UNTRUSTED_DOCUMENT: "The document is none of those that are trusted here.",
 }
 
 REMEDIES: dict[GraphQLCode, str] = {
@@ -80,7 +93,23 @@ REMEDIES: dict[GraphQLCode, str] = {
     GraphQLCode.QUERY_TOO_COMPLEX: (
         "Ask for less at once: fewer levels, aliases, fields, items or subscriptions."
     ),
+    GraphQLCode.PERSISTED_QUERY_NOT_FOUND: (
+        "Send it again with `query` beside the hash; Apollo's clients do so by themselves."
+    ),
+    GraphQLCode.UNTRUSTED_DOCUMENT: (
+        "Send the `documentId` of a trusted document; graphql/operations has the shipped ones."
+    ),
 }
+
+
+class DocumentFault(Exception):
+    """A request names a document that there is not, or brings one that is not trusted."""
+
+    def __init__(self, code: GraphQLCode, message: str) -> None:
+        """Keep the code and the sentence."""
+        super().__init__(message)
+        self.code = code
+        self.message = message
 
 
 @contextlib.contextmanager
@@ -134,6 +163,11 @@ def _extensions(
 def too_complex(message: str, error: GraphQLError | None = None) -> GraphQLError:
     """Return the error of a query that goes over a limit; the message names the limit."""
     return _with_code(error or GraphQLError(message), GraphQLCode.QUERY_TOO_COMPLEX, message)
+
+
+def document_fault(fault: DocumentFault) -> GraphQLError:
+    """Return the error of a request whose document may not be run, or is not there."""
+    return _with_code(GraphQLError(fault.message), fault.code, fault.message)
 
 
 def _causes(error: BaseException) -> Iterator[BaseException]:
@@ -263,12 +297,38 @@ _STATUS: tuple[tuple[type[EcphoriaError], int], ...] = (
     (InvalidInput, 400),
     (InvalidScope, 400),
     (StoreUnavailable, 503),
+    (OperationTimeout, 503),
+    (RateLimited, 429),
+    (TooManyOperations, 429),
 )
 
 
 def status_of(error: EcphoriaError) -> int:
     """Return the HTTP status of an error that keeps GraphQL from answering at all."""
-    return next((status for kind, status in _STATUS if isinstance(error, kind)), 500)
+    return _status_of_kind(type(error))
+
+
+def _status_of_kind(found: type[EcphoriaError]) -> int:
+    return next((status for kind, status in _STATUS if issubclass(found, kind)), 500)
+
+
+def status_of_answer(answer: Mapping[str, Any], media: str, code: GraphQLCode | None = None) -> int:
+    """Return the HTTP status of a GraphQL answer, or of a request that brings no answer.
+
+    By ``application/json`` every answer is 200. By the other media type one without data says by
+    its status what the first error is; the hash that is not known keeps the 200 that its protocol
+    has for it.
+    """
+    found = str(code) if code is not None else ""
+    if code is None:
+        if media != RESPONSE_JSON or "data" in answer:
+            return 200
+        errors = answer.get("errors") or [{}]
+        found = str((errors[0].get("extensions") or {}).get("code"))
+    if found == GraphQLCode.PERSISTED_QUERY_NOT_FOUND:
+        return 200
+    kinds = {kind.code: kind for kind in error_classes()}
+    return _status_of_kind(kinds[found]) if found in kinds else 400
 
 
 def error_body(error: EcphoriaError) -> dict[str, Any]:
@@ -279,19 +339,30 @@ def error_body(error: EcphoriaError) -> dict[str, Any]:
     return {"errors": [{"message": error.message, "extensions": extensions}]}
 
 
-def json_response(body: object, status: int, headers: dict[str, str] | None = None) -> Response:
+def json_response(
+    body: object, status: int, headers: dict[str, str] | None = None, *, media: str = JSON
+) -> Response:
     """Return a JSON response in plain ASCII: a lone surrogate in a message must not break it."""
-    return Response(json.dumps(body), status, headers, media_type="application/json")
+    content_type = media if media == JSON else f"{media}; charset=utf-8"
+    return Response(json.dumps(body), status, headers, media_type=content_type)
 
 
-def error_response(error: EcphoriaError) -> Response:
+def error_response(error: EcphoriaError, media: str = JSON) -> Response:
     """Return the response to a request that GraphQL does not answer."""
-    headers = {"WWW-Authenticate": "Bearer"} if isinstance(error, Unauthenticated) else None
-    return json_response(error_body(error), status_of(error), headers)
+    headers = {}
+    if isinstance(error, Unauthenticated):
+        headers["WWW-Authenticate"] = "Bearer"
+    if isinstance(error, RateLimited):
+        headers["Retry-After"] = f"{math.ceil(error.retry_after_s)}"
+    elif isinstance(error, TooManyOperations):
+        headers["Retry-After"] = "1"
+    return json_response(error_body(error), status_of(error), headers, media=media)
 
 
-def request_fault(message: str, status: int) -> Response:
+def request_fault(
+    message: str, status: int, code: GraphQLCode = GraphQLCode.BAD_REQUEST, media: str = JSON
+) -> Response:
     """Return the response to an HTTP request that is no GraphQL request."""
-    code = GraphQLCode.BAD_REQUEST
     body = {"errors": [{"message": message, "extensions": _extensions(code, REMEDIES[code])}]}
-    return json_response(body, status)
+    headers = {"Allow": "POST"} if status == METHOD_NOT_ALLOWED else None
+    return json_response(body, status, headers, media=media)

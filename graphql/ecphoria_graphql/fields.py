@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, cast
 import strawberry
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
     from strawberry.types.field import StrawberryField
 
@@ -24,11 +24,19 @@ def described(description: str) -> Callable[[Callable[..., object]], StrawberryF
 
 
 def typed_field(
-    resolver: Callable[..., object], type_: object, description: str, name: str | None = None
+    resolver: Callable[..., object],
+    type_: object,
+    description: str,
+    name: str | None = None,
+    directives: Sequence[object] = (),
 ) -> StrawberryField:
     """Return a field of a type that the resolver's annotation cannot name."""
     made: object = strawberry.field(
-        resolver=resolver, name=name, graphql_type=type_, description=description
+        resolver=resolver,
+        name=name,
+        graphql_type=type_,
+        description=description,
+        directives=directives,
     )
     return cast("StrawberryField", made)
 

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Mapping, Sequence
 
     from ecphoria.engine import Engine
-    from ecphoria.model import Entity, EntityRef, Link, Memory, Scope
+    from ecphoria.model import Entity, EntityRef, Link, Memory, Page, Scope
     from ecphoria.stores.ports import Lineage
 
 _BATCH = 500
@@ -40,6 +40,26 @@ class RelatedFrom:
     limit: int
 
 
+@dataclass(frozen=True, slots=True)
+class PageFrom:
+    """Which page of a relation to read, for whom; entities that ask for the same share it.
+
+    Attributes:
+        start: Type of the entities to start from.
+        others: Types at the other end.
+        forward: In the relation's own direction.
+        after: Cursor; one that was handed out is of one entity's list.
+    """
+
+    user_id: str
+    start: str
+    relation: str
+    others: tuple[str, ...]
+    forward: bool
+    first: int
+    after: str | None
+
+
 class Loaders:
     """The loaders of one request: bound to its scope, so never to be shared."""
 
@@ -53,6 +73,7 @@ class Loaders:
         self._engine = engine
         self._scope = scope
         self._related: dict[RelatedFrom, DataLoader[EntityRef, tuple[Entity, ...]]] = {}
+        self._pages: dict[PageFrom, DataLoader[EntityRef, Page[Entity]]] = {}
         self._entities: dict[str, DataLoader[EntityRef, Entity | None]] = {}
         self._memories: dict[str, DataLoader[str, Memory | None]] = {}
         self._links: dict[str, DataLoader[str, tuple[Link, ...]]] = {}
@@ -74,10 +95,32 @@ class Loaders:
                     forward=query.forward,
                     limit=query.limit,
                 )
-                self._count(sum(len(entities) for entities in found.values()))
+                self.count(sum(len(entities) for entities in found.values()))
                 return [found.get(ref, ()) for ref in refs]
 
             loader = self._related[query] = DataLoader(load, max_batch_size=_BATCH)
+        return loader.load(ref)
+
+    def page(self, query: PageFrom, ref: EntityRef) -> Awaitable[Page[Entity]]:
+        """Return a page of the entities at the other end of a relation of one entity."""
+        loader = self._pages.get(query)
+        if loader is None:
+
+            async def load(refs: list[EntityRef]) -> Sequence[Page[Entity]]:
+                found = await self._engine.related_pages(
+                    self._scope,
+                    query.user_id,
+                    refs,
+                    query.relation,
+                    query.others,
+                    forward=query.forward,
+                    first=query.first,
+                    after=query.after,
+                )
+                self.count(sum(len(page.items) for page in found.values()))
+                return [found[ref] for ref in refs]
+
+            loader = self._pages[query] = DataLoader(load, max_batch_size=_BATCH)
         return loader.load(ref)
 
     def entity(self, user_id: str, ref: EntityRef) -> Awaitable[Entity | None]:
@@ -109,13 +152,18 @@ class Loaders:
 
             async def load(keys: list[K]) -> Sequence[V]:
                 found = await fetch(self._scope, user_id, keys)
-                self._count(sum(size(value) for value in found.values()))
+                self.count(sum(size(value) for value in found.values()))
                 return [found.get(key, missing) for key in keys]
 
             loader = loaders[user_id] = DataLoader(load, max_batch_size=_BATCH)
         return loader
 
-    def _count(self, loaded: int) -> None:
+    def count(self, loaded: int) -> None:
+        """Count what the operation has loaded.
+
+        Raises:
+            GraphQLError: When that is more than one operation may.
+        """
         self._loaded += loaded
         if self._loaded > MAX_ENTITIES:
             msg = f"the operation loads too many things: {MAX_ENTITIES} are allowed"

@@ -23,6 +23,8 @@ from ecphoria_graphql.enums import (
     UrgencyLevel,
 )
 from ecphoria_graphql.fields import described, list_of, typed_field
+from ecphoria_graphql.node_ids import MEMORY_TYPE, NodeRef
+from ecphoria_graphql.node_types import Node
 from ecphoria_graphql.receipt_types import LinkNode
 
 
@@ -47,8 +49,12 @@ class MemoryNode:
 
 
 @strawberry.type
-class _MemoryFields(MemoryNode):
+class _MemoryFields(MemoryNode, Node):
     """The fields of a memory that are the same in every domain."""
+
+    def node_ref(self) -> NodeRef:
+        """Return what its global id stands for."""
+        return NodeRef(MEMORY_TYPE, self.asked_for, self.record.id)
 
     @described("The id the caller gave, or the one ecphoria made.")
     def id(self) -> strawberry.ID:

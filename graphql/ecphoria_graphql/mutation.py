@@ -25,6 +25,7 @@ from ecphoria_graphql.inputs import (
 )
 from ecphoria_graphql.receipt_types import ReceiptNode, UpsertReceiptsNode
 from ecphoria_graphql.session_types import FlushNode, SessionNode
+from ecphoria_graphql.user_forget_types import UserForgetReceiptNode
 
 MemoryId = Annotated[strawberry.ID, strawberry.argument(description="Id of the memory.")]
 MemoryIds = Annotated[list[strawberry.ID], strawberry.argument(description="Ids of the memories.")]
@@ -227,7 +228,31 @@ def _forgetting() -> dict[str, object]:
                 )
             )
 
+    async def forget_user(info: Info, user_id: UserId, reason: Reason) -> UserForgetReceiptNode:
+        return UserForgetReceiptNode.of(
+            await info.context.engine.forget_user(info.context.scope, user_id, reason)
+        )
+
+    async def allow_forgotten(info: Info, user_id: UserId) -> bool:
+        return await info.context.engine.allow_forgotten(info.context.scope, user_id)
+
     return {
+        "forget_user": strawberry.field(
+            resolver=forget_user,
+            description=(
+                "Forget a user: memories, own entities, conversations, index rows, and the key"
+                " that his sensitive data are sealed with. From the first moment nobody sees any"
+                " of it. What is shared, and what is others', stays. Nothing about him is taken"
+                " any more (USER_FORGOTTEN) until `allowForgotten`. It cannot be undone."
+            ),
+        ),
+        "allow_forgotten": strawberry.field(
+            resolver=allow_forgotten,
+            description=(
+                "Let a forgotten user come back: what is written from now on is kept. What was"
+                " forgotten stays so. False when he was not forgotten."
+            ),
+        ),
         "forget": strawberry.field(
             resolver=forget,
             description=(

@@ -10,6 +10,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from cross_web import HTTPException as GraphQLHTTPException
+from graphql import GraphQLError
 from strawberry.asgi import ASGIWebSocketAdapter
 from strawberry.http.exceptions import NonJsonMessageReceived
 from strawberry.subscriptions.protocols.graphql_transport_ws.handlers import (
@@ -18,10 +19,10 @@ from strawberry.subscriptions.protocols.graphql_transport_ws.handlers import (
 
 from ecphoria.errors import EcphoriaError, Unauthenticated
 from ecphoria_graphql.context import Context, Socket
-from ecphoria_graphql.error_codes import too_complex
+from ecphoria_graphql.error_codes import DocumentFault, document_fault, too_complex
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator
+    from collections.abc import AsyncGenerator, Mapping
 
 MAX_OPERATIONS = 20
 """Operations that one connection may have at once."""
@@ -67,16 +68,27 @@ class SocketHandler(BaseGraphQLTransportWSHandler[Context | Socket, None]):
             await self.websocket.close(code=code, reason=reason.decode(errors="ignore"))
 
     async def handle_subscribe(self, message: Any) -> None:  # noqa: ANN401 - a dictionary
-        """Begin an operation, unless there are too many under way."""
+        """Begin an operation, unless it may not be run or there are too many under way."""
+        payload = message["payload"]
+        # who is not let in yet is told nothing, not even whether there is such a document
+        if self.connection_acknowledged and isinstance(self.context, Socket):
+            try:
+                payload["query"] = self.context.documents.text(
+                    payload.get("query"), payload.get("documentId"), payload.get("extensions")
+                )
+            except DocumentFault as fault:
+                await self._refuse(message["id"], document_fault(fault))
+                return
         if self.connection_acknowledged and len(self.operations) >= MAX_OPERATIONS:
             error = too_complex(
                 f"{MAX_OPERATIONS} operations at once are allowed on one connection"
             )
-            await self.send_message(
-                {"id": message["id"], "type": "error", "payload": [error.formatted]}
-            )
+            await self._refuse(message["id"], error)
             return
         await super().handle_subscribe(message)
+
+    async def _refuse(self, id_: str, error: GraphQLError) -> None:
+        await self.send_message({"id": id_, "type": "error", "payload": [error.formatted]})
 
 
 def message_fault(message: object) -> str | None:
@@ -90,8 +102,20 @@ def message_fault(message: object) -> str | None:
     if type_ == "subscribe":
         given = payload if isinstance(payload, dict) else {}
         rules += [
-            (isinstance(given.get("query"), str), "the payload needs a query, a string"),
+            (_names_a_document(given), "the payload needs a query, a string"),
+            (isinstance(given.get("query"), str | None), "query must be a string"),
+            (isinstance(given.get("documentId"), str | None), "documentId must be a string"),
+            (isinstance(given.get("extensions"), dict | None), "extensions must be an object"),
             (isinstance(given.get("variables"), dict | None), "variables must be an object"),
             (isinstance(given.get("operationName"), str | None), "operationName must be a string"),
         ]
     return next((fault for holds, fault in rules if not holds), None)
+
+
+def _names_a_document(payload: Mapping[str, Any]) -> bool:
+    extensions = payload.get("extensions")
+    return (
+        isinstance(payload.get("query"), str)
+        or isinstance(payload.get("documentId"), str)
+        or (isinstance(extensions, dict) and "persistedQuery" in extensions)
+    )

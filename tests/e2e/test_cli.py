@@ -27,9 +27,10 @@ DEMO_DATA = ROOT / "engine" / "ecphoria" / "demo_data"
 QUESTION = "张伟买的iPhone15维修后还能享受延保吗"
 COMMANDS = ["demo", "serve", "import", "recall", "keys", "keys create", "keys list", "keys revoke",
             "schema export", "doctor", "reconcile", "reembed", "verify", "version", "worker",
-            "forget", "memory", "memory show", "memory history", "memory supersede",
-            "memory correct", "memory retract"]  # fmt: skip
-GROUPS = ("keys", "memory")
+            "browser-kit", "forget", "user forget", "user verify-forgotten", "user allow",
+            "audit list", "audit export", "memory", "memory show", "memory history",
+            "memory supersede", "memory correct", "memory retract"]  # fmt: skip
+GROUPS = ("keys", "memory", "user", "audit")
 
 
 # --- without stores ------------------------------------------------------------------------

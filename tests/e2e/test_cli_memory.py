@@ -73,6 +73,23 @@ def left(ecphoria: Ecphoria, tenant: str) -> set[str]:
 # --- look and put right --------------------------------------------------------------------
 
 
+def test_memories_are_listed_page_by_page(ecphoria: Ecphoria, tenant: str) -> None:
+    said = [
+        {"id": f"m-{number}", "user_id": "u-1", "text": f"Parcel number {number} came late.",
+         "source": source, "occurred_at": days_ago(number)}
+        for number, source in enumerate(("crm", "dialogue", "crm", "crm"), 1)
+    ]  # fmt: skip
+    load(ecphoria, tenant, *ORDER, *said)
+    wanted = ["memory", "list", "-t", tenant, "-u", "u-1", "--source", "crm", "--first", "2"]
+    page = ecphoria(*wanted, "--json").json
+    assert [edge["node"]["id"] for edge in page["edges"]] == ["m-1", "m-3"]
+    assert (page["totalCount"], page["pageInfo"]["hasNextPage"]) == (3, True)
+    shown = ecphoria(*wanted, "--after", page["pageInfo"]["endCursor"])
+    assert "m-4" in shown.out
+    assert "m-3" not in shown.out
+    assert "1 of 3" in shown.out
+
+
 def test_a_value_is_superseded_corrected_and_taken_back(ecphoria: Ecphoria, tenant: str) -> None:
     loaded = load(ecphoria, tenant, *ORDER, status("paid", "paid", 30))
     assert loaded["tally"]["memory"] == {"created": 1}

@@ -78,6 +78,13 @@ class Keys:
     async def save_api_key(self, key: ApiKey) -> None:
         self.by_id[key.id] = key
 
+    async def rotate_api_key(self, key: ApiKey, expected_hash: str) -> bool:
+        there = self.by_id.get(key.id)
+        if there is None or there.secret_hash != expected_hash or there.revoked_at is not None:
+            return False
+        self.by_id[key.id] = key
+        return True
+
     async def api_key(self, key_id: str) -> ApiKey | None:
         if self.failure is not None:
             raise self.failure

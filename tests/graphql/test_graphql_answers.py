@@ -417,6 +417,7 @@ async def test_queries_by_get_but_no_mutations(shop: Any, api_over: Any) -> None
             params={"query": 'mutation { remember(input: {text: "x", userId: "u1"}) { status } }'},
         )
     assert good.json() == {"data": {"memory": {"id": "m1"}}}
-    assert bad.status_code == 400
+    assert bad.status_code == 405
+    assert bad.headers["allow"] == "POST"
     assert bad.json()["errors"][0]["extensions"]["code"] == "BAD_REQUEST"
     assert shop.written == []

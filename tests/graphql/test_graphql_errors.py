@@ -186,9 +186,9 @@ async def test_bad_queries(shop: Any, api_over: Any, query: str, code: str) -> N
         (b"[" * 100_000, "application/json", 400),
         (b'{"query": "{__typename}", "variables": {"a": ' + b"9" * 5000 + b"}}",
          "application/json", 400),
-        (b"query={__typename}", "application/x-www-form-urlencoded", 400),
-        (b"{__typename}", "text/plain", 400),
-        (b"--x\r\n", "multipart/form-data; boundary=x", 400),
+        (b"query={__typename}", "application/x-www-form-urlencoded", 415),
+        (b"{__typename}", "text/plain", 415),
+        (b"--x\r\n", "multipart/form-data; boundary=x", 415),
     ],
 )  # fmt: skip
 async def test_requests_that_are_no_graphql(

@@ -3,17 +3,27 @@
 from __future__ import annotations
 
 import asyncio
+import functools
 import itertools
 import time
 from typing import TYPE_CHECKING, Any
 
 import httpx
 import pytest
-from graphql import get_introspection_query
+from graphql import (
+    FragmentDefinitionNode,
+    OperationDefinitionNode,
+    get_introspection_query,
+    parse,
+    validate,
+)
 
 from ecphoria_graphql import limits
 from ecphoria_graphql.app import create_app_for
+from ecphoria_graphql.cost import Cost
+from ecphoria_graphql.schema import build_schema
 from ecphoria_graphql.server import running_server
+from ecphoria_schema.domain import shipped_domain
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -35,7 +45,7 @@ async def complexity_error(api: Any, query: str) -> str:
 
 async def test_depth(shop: Any, api_over: Any) -> None:
     deep = '{ entity(userId: "u1", type: User, id: "u1") { ... on User { %s } } }'
-    fits = "orders { user { " * 5 + "id" + " } }" * 5
+    fits = "orders(limit: 1) { user { " * 5 + "id" + " } }" * 5
     async with api_over(shop) as api:
         assert await api.data(deep % fits)
         message = await complexity_error(api, deep % ("orders { user { " * 8 + "id" + " } }" * 8))
@@ -191,3 +201,104 @@ async def test_large_batches_are_refused_whole(shop: Any, api_over: Any) -> None
     assert error["extensions"]["code"] == "BATCH_TOO_LARGE"
     assert error["extensions"]["path"] == ["input", "items"]
     assert shop.written == []
+
+
+# --- cost by the sizes of lists ------------------------------------------------------------
+
+
+@functools.cache
+def _core() -> Any:
+    return build_schema(shipped_domain())._schema
+
+
+def _cost(query: str, **variables: Any) -> int:
+    document = parse(query)
+    schema = _core()
+    assert validate(schema, document) == []
+    operations = [
+        node for node in document.definitions if isinstance(node, OperationDefinitionNode)
+    ]
+    fragments = {
+        node.name.value: node
+        for node in document.definitions
+        if isinstance(node, FragmentDefinitionNode)
+    }
+    return Cost(schema, variables, fragments).of(operations[0])
+
+
+ORDERS = "fragment f on User { orders(limit: 2) { devices(limit: 2) { id } } }"
+ASKED = '{question: "x", userId: "u1", limit: 50}'
+USER = 'entity(userId: "u1", type: User, id: "u1")'
+
+
+@pytest.mark.parametrize(
+    ("query", "variables", "cost"),
+    [
+        ("{ __typename }", {}, 0),
+        (f"{{ {USER} {{ id name }} }}", {}, 1),
+        (f"{{ {USER} {{ ... on User {{ orders {{ id }} }} }} }}", {}, 1 + 20),
+        (f"{{ {USER} {{ ... on User {{ orders(limit: 5) {{ id }} }} }} }}", {}, 1 + 5),
+        (
+            f"{{ {USER} {{ ... on User {{ orders(limit: 5) {{ devices(limit: 3) {{ id }}}} }} }}}}",
+            {},
+            1 + 5 * (1 + 3),
+        ),
+        (
+            f"query ($n: Int!) {{ {USER} {{ ... on User {{ orders(limit: $n) {{ id }} }} }} }}",
+            {"n": 7},
+            1 + 7,
+        ),
+        (
+            f"query ($n: Int! = 9) {{ {USER} {{ ... on User {{ orders(limit: $n) {{ id }} }} }} }}",
+            {},
+            1 + 9,
+        ),
+        (
+            f"{{ {USER} {{ ...f ...f }} }} {ORDERS}",
+            {},
+            1 + 2 * (2 * (1 + 2)),
+        ),
+        # a size that is refused later counts as the greatest
+        (f"{{ {USER} {{ ... on User {{ orders(limit: 2000000) {{ id }} }} }} }}", {}, 1_001),
+        (f"{{ {USER} {{ ... on User {{ orders(limit: -5) {{ id }} }} }} }}", {}, 1 + 1),
+        (
+            f"{{ recall(input: {ASKED}) {{ topics memories {{ memory {{ id }} }} }} }}",
+            {},
+            1 + 50 * (1 + 1),
+        ),
+        (
+            "query ($in: RecallInput!) { recall(input: $in) { entities { id } } }",
+            {"in": {"question": "x", "userId": "u1", "entityLimit": 100}},
+            1 + 100,
+        ),
+    ],
+)
+async def test_what_an_operation_costs(query: str, variables: Any, cost: int) -> None:
+    assert _cost(query, **variables) == cost
+
+
+async def test_cost_is_limited_and_told(shop: Any, api_over: Any) -> None:
+    deep = "orders { user { " * 4 + "id" + " } }" * 4
+    query = f"{{ {USER} {{ ... on User {{ {deep} }} }} }}"
+    async with api_over(shop) as api:
+        message = await complexity_error(api, query)
+        assert str(shop.settings.max_operation_cost) in message
+        assert str(_cost(query)) in message
+        assert shop.calls["entities"] == 0
+        assert await api.data(query.replace("orders", "orders(limit: 2)"))
+
+
+async def test_the_design_query_and_the_shipped_operations_fit(shop: Any) -> None:
+    from pathlib import Path  # noqa: PLC0415
+
+    for file in (Path(__file__).parents[2] / "graphql" / "operations").glob("*.graphql"):
+        assert _cost(file.read_text("utf-8")) <= shop.settings.max_operation_cost / 5, file.name
+
+
+async def test_fragments_that_multiply_nothing_are_added_up_at_once() -> None:
+    spreads = " ".join(
+        f"fragment f{number} on Query {{ ...f{number + 1} ...f{number + 1} }}"
+        for number in range(150)
+    )
+    query = f"{{ ...f0 }} {spreads} fragment f150 on Query {{ __typename }}"
+    assert _cost(query) == 0

@@ -21,7 +21,7 @@ from graphql import (
 
 from ecphoria.errors import DomainFileInvalid
 from ecphoria.model import ChangeKind, LinkMethod, ReceiptStatus, Speaker, Status, Urgency
-from ecphoria_graphql.entity_types import OWN_TYPES
+from ecphoria_graphql.entity_types import OWN_TYPES, connection_types
 from ecphoria_graphql.export import export_sdl
 from ecphoria_graphql.schema import build_schema
 from ecphoria_schema.domain import Domain, DomainFault, parse_domain, shipped_domain
@@ -61,6 +61,7 @@ def test_exported_sdl_is_valid_and_stable() -> None:
 def test_entities_are_typed_from_the_domain() -> None:
     schema = core(shipped_domain())
     assert fields(schema, "Entity") == {
+        "nodeId": "ID!",
         "id": "ID!",
         "type": "EntityType!",
         "name": "String!",
@@ -73,6 +74,9 @@ def test_entities_are_typed_from_the_domain() -> None:
     assert device["order"] == "Order"
     assert device["product"] == "Product"
     assert device["repairs"] == "[Repair!]!"
+    assert device["repairsConnection"] == "RepairConnection!"
+    assert "orderConnection" not in device
+    assert fields(schema, "RepairEdge")["node"] == "Repair!"
     assert device["warranties"] == "[Warranty!]!"
     assert device["name"] == "String!"
     assert fields(schema, "Product")["aliases"] == "[String!]"
@@ -136,10 +140,18 @@ def test_every_element_has_a_description(which: str, clinic: Domain) -> None:
     assert bare == []
 
 
+# They are about no user's data, or the global id says whose.
+WITHOUT_USER = {"auditLog", "me", "node", "sources", "tenantStats"}
+
+
 def test_every_query_names_its_user() -> None:
     schema = core(shipped_domain())
     assert schema.query_type is not None
+    for name in WITHOUT_USER:
+        assert "userId" not in schema.query_type.fields[name].args
     for name, field in schema.query_type.fields.items():
+        if name in WITHOUT_USER:
+            continue
         if "input" in field.args:
             inner = schema.type_map[str(field.args["input"].type).rstrip("!")]
             assert isinstance(inner, GraphQLInputObjectType)
@@ -200,7 +212,9 @@ def test_own_types_are_reserved(clinic: Domain) -> None:
         for name in core(domain).type_map
         if not name.startswith("__") and name not in domain.entities
     }
-    assert own <= OWN_TYPES
+    made = {name for domain in domains for name in connection_types(domain)}
+    assert own <= OWN_TYPES | made
+    assert not made & OWN_TYPES
 
 
 TINY = """
@@ -244,6 +258,10 @@ def tiny(properties: str = "{}", other: str = "Other", forward: str = "others") 
         {"other": "String"},
         {"properties": "{a_1: {type: string}, a1: {type: string}}"},
         {"properties": "{confidence: {type: string}}"},
+        {"properties": "{node_id: {type: string}}"},
+        {"properties": "{others_connection: {type: string}}"},
+        {"other": "RootConnection"},
+        {"other": "Node"},
         {"properties": "{x_y: {type: string}}", "forward": "x_y"},
     ],
 )
@@ -269,6 +287,8 @@ def test_there_are_operations() -> None:
         "recall", "remember", "remember_batch", "upsert_entities", "memory", "entity",
         "supersede", "correct", "retract", "forget", "forget_by_rule", "attribute_history",
         "memory_changed", "remember_turn", "session", "end_session",
+        "memories", "entities", "node", "conflicts", "entity_graph", "sources", "stats",
+        "tenant_stats", "me",
     }  # fmt: skip
 
 

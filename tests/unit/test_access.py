@@ -31,6 +31,8 @@ MAY = {
     Operation.FORGET: "operator admin",
     Operation.SESSION: "agent admin",
     Operation.OPERATE: "operator admin",
+    Operation.AUDIT: "admin",
+    Operation.KNOW_ONESELF: "agent analyst operator admin",
 }
 
 

@@ -49,13 +49,28 @@ CODES = {
     "MIGRATION_FAILED": "MigrationFailed",
     "EMBEDDING_MISMATCH": "EmbeddingMismatch",
     "MEMORY_FORGOTTEN": "MemoryForgotten",
+    "USER_FORGOTTEN": "UserForgotten",
     "LESS_RELIABLE": "LessReliable",
     "NOT_CURRENT": "NotCurrent",
     "CHAT_FAILED": "ChatFailed",
     "RERANKING_FAILED": "RerankingFailed",
     "REEMBED_IN_PROGRESS": "ReembedInProgress",
+    "DATA_KEY_DESTROYED": "DataKeyDestroyed",
+    "ENCRYPTION_KEY_MISSING": "EncryptionKeyMissing",
+    "ENCRYPTION_KEY_WRONG": "EncryptionKeyWrong",
+    "INVALID_CURSOR": "InvalidCursor",
+    "INVALID_NODE_ID": "InvalidNodeId",
+    "RATE_LIMITED": "RateLimited",
+    "SERVER_UNREACHABLE": "ServerUnreachable",
+    "REQUEST_REFUSED": "RequestRefused",
+    "TOO_MANY_OPERATIONS": "TooManyOperations",
+    "OPERATION_TIMEOUT": "OperationTimeout",
 }
-RETRYABLE = {"STORE_UNAVAILABLE", "EMBEDDING_FAILED", "CHAT_FAILED", "RERANKING_FAILED"}
+RETRYABLE = {
+    "STORE_UNAVAILABLE", "EMBEDDING_FAILED", "CHAT_FAILED", "RERANKING_FAILED", "RATE_LIMITED",
+    "SERVER_UNREACHABLE",
+    "TOO_MANY_OPERATIONS", "OPERATION_TIMEOUT",
+}  # fmt: skip
 
 
 def test_codes_are_stable():

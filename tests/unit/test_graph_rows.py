@@ -151,6 +151,9 @@ FULL = memory(
     freshness_at=day(-4),
     archive_at=day(4),
     reinforced=2,
+    sealed="enc1:PXUtMQ==::AAAA",
+    value_hash="1" * 32,
+    words_hash="2" * 32,
 )
 
 

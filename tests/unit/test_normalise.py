@@ -77,7 +77,6 @@ BAD_MEMORIES = [
     ({"kind": "dream"}, InvalidInput, ("kind",)),
     ({"kind": None}, InvalidInput, ("kind",)),
     ({"kind": ["semantic"]}, InvalidInput, ("kind",)),
-    ({"privacy": "sensitive"}, InvalidInput, ("privacy",)),
     ({"privacy": "secret"}, InvalidInput, ("privacy",)),
     ({"lang": "fr"}, InvalidInput, ("lang",)),
     ({"source": "rumour"}, InvalidInput, ("source",)),

@@ -16,7 +16,7 @@ FILES = {
     item.name.removesuffix(".cypher"): item.read_text("utf-8")
     for item in (resources.files("ecphoria_schema") / "cypher").iterdir()
 }
-OURS = {*Status, *IndexState, *LinkMethod, *TIERS}
+OURS = {*Status, *IndexState, *LinkMethod, *TIERS, "{}", "forgotten user"}
 ENGINE = Path(__file__).parents[2] / "engine" / "ecphoria"
 
 

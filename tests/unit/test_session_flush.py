@@ -9,8 +9,10 @@ from types import SimpleNamespace
 import pytest
 
 from builders import AFTER_SALES, AFTER_SALES_WORDS, NOW, scope
+from ecphoria.audit_log import no_audit
 from ecphoria.clock import Clock
 from ecphoria.errors import Forbidden, InvalidScope, MemoryForgotten, StoreError, StoreUnavailable
+from ecphoria.governance.pseudonyms import no_pseudonyms
 from ecphoria.model import EveryUser, Receipt, ReceiptStatus, Role, SessionKey
 from ecphoria.session import flush
 from ecphoria.session.flush import (
@@ -28,6 +30,9 @@ KEY = SessionKey("shop", "u-1", "s-1")
 
 
 class Graph:
+    async def forgotten_users(self, _keys):
+        return {}
+
     async def names(self, *_):
         return ()
 
@@ -85,6 +90,8 @@ def parts_of(**settings):
         summarizer=ExtractiveSummarizer(AFTER_SALES_WORDS),
         domain=AFTER_SALES,
         lexicon=AFTER_SALES_WORDS,
+        pseudonyms=no_pseudonyms(),
+        audit=no_audit(),
         settings=made,
         now=NOW,
     )

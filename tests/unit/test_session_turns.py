@@ -12,6 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from builders import AFTER_SALES, AFTER_SALES_WORDS, NOW, entity, ref, scope
+from ecphoria.audit_log import no_audit
 from ecphoria.clock import Clock
 from ecphoria.errors import (
     ChatFailed,
@@ -24,6 +25,7 @@ from ecphoria.errors import (
     TextEmpty,
     TextTooLong,
 )
+from ecphoria.governance.pseudonyms import no_pseudonyms
 from ecphoria.language.tokens import estimated_tokens
 from ecphoria.model import NamedEntity, Role, SessionContext, SessionKey, Turn
 from ecphoria.session.summary import ExtractiveSummarizer
@@ -49,6 +51,9 @@ class FakeGraph:
             msg = "the graph store cannot be reached"
             raise StoreUnavailable(msg)
         return (IPHONE, CHARGER, ZHANG)
+
+    async def forgotten_users(self, _keys):
+        return {}
 
     async def visible_entities(self, _tenant, _user_id, refs):
         return tuple(entity(one.type, one.id) for one in refs if one in self.seen)
@@ -85,6 +90,8 @@ def parts_of(*, graph=None, summarizer=None, **settings):
         summarizer=summarizer or ExtractiveSummarizer(AFTER_SALES_WORDS),
         domain=AFTER_SALES,
         lexicon=AFTER_SALES_WORDS,
+        pseudonyms=no_pseudonyms(),
+        audit=no_audit(),
         settings=made,
         now=NOW,
     )

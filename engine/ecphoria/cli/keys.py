@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import re
 from datetime import timedelta
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -22,7 +23,7 @@ from ecphoria.cli.common import (
     print_json,
     with_settings,
 )
-from ecphoria.governance.keys import create_key, revoke_key
+from ecphoria.governance.keys import create_key, revoke_key, rotate_key
 from ecphoria.model import EveryUser, Role
 from ecphoria.settings import Settings
 
@@ -34,9 +35,10 @@ if TYPE_CHECKING:
 
 def register(app: typer.Typer) -> None:
     """Add the command group."""
-    group = typer.Typer(help="Make, list and revoke API keys.", no_args_is_help=True)
+    group = typer.Typer(help="Make, list, rotate and revoke API keys.", no_args_is_help=True)
     group.command("create")(create)
     group.command("list")(list_keys)
+    group.command("rotate")(rotate)
     group.command("revoke")(revoke)
     app.add_typer(group, name="keys")
 
@@ -82,17 +84,7 @@ def create(
             )
 
     key, secret = asyncio.run(make())
-    if as_json:
-        print_json({**_view(key), "key": secret})
-        return
-    # The key alone goes to standard output, so that a script can take it from there, too.
-    typer.echo(secret)
-    err().print(
-        f"Key [bold]{key.id}[/] ({escape(key.name)}) of tenant {escape(key.tenant)}: "
-        f"{_roles(key)}; {escape(_users(key))}; {_state(key)}.\n"
-        "Keep it now: it is not shown again. Send it as [bold]Authorization: Bearer <key>[/].",
-        soft_wrap=True,
-    )
+    _show_secret(key, secret, as_json=as_json)
 
 
 @with_settings()
@@ -120,6 +112,50 @@ def list_keys(settings: Settings, tenant: Tenant, *, as_json: AsJson = False) ->
 
 
 @with_settings()
+def rotate(
+    settings: Settings,
+    key_id: Annotated[str, typer.Argument(help="Id of the key, as `keys list` shows it.")],
+    tenant: Tenant,
+    *,
+    grace: Annotated[
+        str,
+        typer.Option(
+            "--grace", help="How long the old secret counts beside the new one: 90s, 15m, 1h, 7d."
+        ),
+    ] = "0s",
+    days: Annotated[
+        int | None,
+        typer.Option(
+            "--days",
+            min=1,
+            max=36_500,
+            help="Days until it expires, from now on.",
+            show_default="its end stays",
+        ),
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Give a key a new secret and print it; id, roles and users stay."""
+    scope = cli_scope(tenant)
+    while_both_count = _duration(grace)
+    lifetime = None if days is None else timedelta(days=days)
+
+    async def renew() -> tuple[ApiKey, str]:
+        async with open_engine(settings) as engine:
+            return await rotate_key(
+                engine.graph,
+                engine.clock,
+                tenant=scope.tenant,
+                key_id=key_id,
+                grace=while_both_count,
+                lifetime=lifetime,
+            )
+
+    key, secret = asyncio.run(renew())
+    _show_secret(key, secret, as_json=as_json)
+
+
+@with_settings()
 def revoke(
     settings: Settings,
     key_id: Annotated[str, typer.Argument(help="Id of the key, as `keys list` shows it.")],
@@ -141,6 +177,32 @@ def revoke(
         out().print(f"Key {key.id} ({escape(key.name)}) is revoked.")
 
 
+def _duration(text: str) -> timedelta:
+    found = re.fullmatch(r"(\d{1,9})([smhd])", text.strip())
+    if found is None:
+        msg = f"{text!r:.40} is no duration: write e.g. 90s, 15m, 1h or 7d"
+        raise typer.BadParameter(msg, param_hint="--grace")
+    unit = {"s": "seconds", "m": "minutes", "h": "hours", "d": "days"}[found[2]]
+    return timedelta(**{unit: int(found[1])})
+
+
+def _show_secret(key: ApiKey, secret: str, *, as_json: bool) -> None:
+    if as_json:
+        print_json({**_view(key), "key": secret})
+        return
+    # The key alone goes to standard output, so that a script can take it from there, too.
+    typer.echo(secret)
+    also = ""
+    if key.previous_until is not None:
+        also = f" The secret before it counts until {key.previous_until:%Y-%m-%d %H:%M:%S} UTC."
+    err().print(
+        f"Key [bold]{key.id}[/] ({escape(key.name)}) of tenant {escape(key.tenant)}: "
+        f"{_roles(key)}; {escape(_users(key))}; {_state(key)}.{also}\n"
+        "Keep it now: it is not shown again. Send it as [bold]Authorization: Bearer <key>[/].",
+        soft_wrap=True,
+    )
+
+
 def _view(key: ApiKey) -> dict[str, Any]:
     return {
         "id": key.id,
@@ -152,6 +214,7 @@ def _view(key: ApiKey) -> dict[str, Any]:
         "createdAt": moment(key.created_at),
         "expiresAt": moment(key.expires_at),
         "revokedAt": moment(key.revoked_at),
+        "previousSecretUntil": moment(key.previous_until),
     }
 
 

@@ -10,7 +10,10 @@ import typer
 from rich.markup import escape
 
 from ecphoria.cli import (
+    audit,
+    browser_kit,
     doctor,
+    encryption,
     forget,
     imports,
     keys,
@@ -18,6 +21,7 @@ from ecphoria.cli import (
     recall,
     reconcile,
     reembed,
+    users,
     verify,
     worker,
 )
@@ -56,12 +60,16 @@ def build_app() -> typer.Typer:
     recall.register(app)
     memory.register(app)
     forget.register(app)
+    users.register(app)
+    audit.register(app)
     keys.register(app)
+    encryption.register(app)
     doctor.register(app)
     reconcile.register(app)
     reembed.register(app)
     verify.register(app)
     worker.register(app)
+    browser_kit.register(app)
     app.command("version")(print_version)
     return app
 

@@ -20,15 +20,27 @@ from ecphoria.cli.common import (
 from ecphoria.cli.memory_view import (
     history_of,
     memory_of,
+    page_of,
     receipt_of,
     related_of,
     show_history,
     show_memory,
+    show_page,
     show_receipt,
 )
 from ecphoria.errors import EcphoriaError, InvalidInput, error_classes
-from ecphoria.model import EntityRef, FactInput, MemoryInput, ReceiptStatus, parse_time
+from ecphoria.model import (
+    EntityRef,
+    FactInput,
+    MemoryFilter,
+    MemoryInput,
+    ReceiptStatus,
+    Status,
+    parse_time,
+)
+from ecphoria.reading.paging import DEFAULT_FIRST
 from ecphoria.settings import Settings
+from ecphoria_schema.domain import KINDS, Kind
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
@@ -37,7 +49,7 @@ if TYPE_CHECKING:
     from ecphoria.cli.memory_view import View
     from ecphoria.engine import Engine
     from ecphoria.lifecycle.history import AttributeHistory
-    from ecphoria.model import Receipt, Scope
+    from ecphoria.model import Memory, Page, Receipt, Scope
 
 R = TypeVar("R")
 
@@ -67,9 +79,10 @@ NewId = Annotated[
 def register(app: typer.Typer) -> None:
     """Add the command group."""
     group = typer.Typer(
-        help="Look at memories; supersede, correct and retract them by hand.",
+        help="List and look at memories; supersede, correct and retract them by hand.",
         no_args_is_help=True,
     )
+    group.command("list")(list_memories)
     group.command("show")(show)
     group.command("history")(history)
     group.command("supersede")(supersede)
@@ -79,6 +92,83 @@ def register(app: typer.Typer) -> None:
 
 
 # --- look ----------------------------------------------------------------------------------
+
+
+@with_settings()
+def list_memories(  # noqa: PLR0913, PLR0917 - an option each
+    settings: Settings,
+    tenant: Tenant,
+    user: User,
+    kind: Annotated[
+        list[str] | None, typer.Option("--kind", help=f"Of this kind: {', '.join(KINDS)}.")
+    ] = None,
+    topic: Annotated[list[str] | None, typer.Option("--topic", help="Of this topic.")] = None,
+    source: Annotated[list[str] | None, typer.Option("--source", help="From this source.")] = None,
+    status: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--status", help="`active`, `superseded` or `disabled`.", show_default="active"
+        ),
+    ] = None,
+    about: Annotated[
+        tuple[str, str] | None,
+        typer.Option("--about", help="About this entity.", metavar="TYPE ID"),
+    ] = None,
+    since: Annotated[
+        str | None, typer.Option(help="That happened then or later, e.g. 2026-11-30T09:00:00Z.")
+    ] = None,
+    until: Annotated[str | None, typer.Option(help="That happened before then.")] = None,
+    valid_at: Annotated[str | None, typer.Option(help="That are true at this time.")] = None,
+    first: Annotated[int, typer.Option(help="How many at most.")] = DEFAULT_FIRST,
+    after: Annotated[
+        str | None, typer.Option(help="The cursor that the page before ended with.")
+    ] = None,
+    *,
+    shared: Annotated[
+        bool, typer.Option("--shared", help="Also what all users of the tenant share.")
+    ] = False,
+    as_json: AsJson = False,
+) -> None:
+    """List a user's memories, newest first. Several values of one option are alternatives."""
+    scope = cli_scope(tenant)
+    wanted = MemoryFilter(
+        kinds=tuple(_kind(name) for name in kind or ()),
+        topics=tuple(topic or ()),
+        entity=None if about is None else EntityRef(*about),
+        sources=tuple(source or ()),
+        statuses=tuple(_status(name) for name in status or (Status.ACTIVE,)),
+        occurred_since=_time(since, "--since"),
+        occurred_until=_time(until, "--until"),
+        valid_at=_time(valid_at, "--valid-at"),
+        include_shared=shared,
+    )
+
+    async def read(engine: Engine) -> tuple[Page[Memory], int]:
+        page = await engine.list_memories(scope, user, wanted, first=first, after=after)
+        return page, await engine.count_memories(scope, user, wanted)
+
+    page, count = asyncio.run(_with_engine(settings, "Reading …", read))
+    view = page_of(page, count)
+    if as_json:
+        print_json(view)
+    else:
+        show_page(out(), view)
+
+
+def _kind(name: str) -> Kind:
+    found = next((kind for kind in KINDS if kind == name.lower()), None)
+    if found is None:
+        msg = f"{name!r} is no kind; there are {', '.join(KINDS)}"
+        raise typer.BadParameter(msg, param_hint="--kind")
+    return found
+
+
+def _status(name: str) -> Status:
+    try:
+        return Status(name.lower())
+    except ValueError as error:
+        msg = f"{name!r} is no status; there are {', '.join(Status)}"
+        raise typer.BadParameter(msg, param_hint="--status") from error
 
 
 @with_settings()

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from ecphoria.lifecycle.history import AttributeHistory
-    from ecphoria.model import EntityRef, Link, Memory, Receipt
+    from ecphoria.model import EntityRef, Link, Memory, Page, Receipt
     from ecphoria.stores.ports import Lineage
 
 View = dict[str, Any]
@@ -97,6 +97,26 @@ def related_of(links: Iterable[Link], lineage: Sequence[Lineage]) -> View:
     }
 
 
+def page_of(page: Page[Memory], count: int) -> View:
+    """Return a page of memories in the shape in which the GraphQL API sends it.
+
+    Args:
+        page: The page.
+        count: How many the whole list has.
+    """
+    return {
+        "totalCount": count,
+        "edges": [
+            {"cursor": cursor, "node": memory_of(memory)}
+            for memory, cursor in zip(page.items, page.cursors, strict=True)
+        ],
+        "pageInfo": {
+            "hasNextPage": page.has_next,
+            "endCursor": page.cursors[-1] if page.cursors else None,
+        },
+    }
+
+
 def history_of(history: AttributeHistory) -> View:
     """Return the values of an attribute in the shape in which the GraphQL API sends them."""
     return {
@@ -153,6 +173,36 @@ def show_memory(console: Console, memory: View) -> None:
     for name, value in _lines(memory):
         table.add_row(Text(f"  {name}", style="dim"), Text(value))
     console.print(table)
+
+
+def show_page(console: Console, page: View) -> None:
+    """Print a page of memories for people.
+
+    Args:
+        console: Where to.
+        page: In the shape of `page_of`.
+    """
+    shown = [edge["node"] for edge in page["edges"]]
+    if not shown:
+        console.print("[dim]no such memories[/]")
+        return
+    table = Table("occurred", "kind", "status", "source", "text", id_column(), box=None)
+    for memory in shown:
+        table.add_row(
+            memory["occurredAt"],
+            memory["kind"].lower(),
+            Text(memory["status"].lower(), style=STYLES.get(memory["status"], "bold")),
+            Text(memory["source"]),
+            Text(shortened(memory["text"])),
+            Text(memory["id"]),
+        )
+    console.print(table)
+    count = page["totalCount"]
+    console.print(f"[dim]{len(shown)} of {count}[/]")
+    if page["pageInfo"]["hasNextPage"]:
+        console.print(
+            f"[dim]The next page: --after[/] {page['pageInfo']['endCursor']}", soft_wrap=True
+        )
 
 
 def _lines(memory: View) -> Iterable[tuple[str, str]]:

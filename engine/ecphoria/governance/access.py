@@ -19,8 +19,10 @@ class Operation(enum.StrEnum):
     UPSERT_ENTITIES = "upsertEntities"
     CHANGE = "supersede, correct and retract"
     FORGET = "forget"
+    AUDIT = "audit log"
     SESSION = "sessions"
     OPERATE = "maintenance"
+    KNOW_ONESELF = "me"
 
 
 ALLOWED: dict[Operation, frozenset[Role]] = {
@@ -31,8 +33,10 @@ ALLOWED: dict[Operation, frozenset[Role]] = {
     Operation.UPSERT_ENTITIES: frozenset({Role.OPERATOR, Role.ADMIN}),
     Operation.CHANGE: frozenset({Role.AGENT, Role.OPERATOR, Role.ADMIN}),
     Operation.FORGET: frozenset({Role.OPERATOR, Role.ADMIN}),
+    Operation.AUDIT: frozenset({Role.ADMIN}),
     Operation.SESSION: frozenset({Role.AGENT, Role.ADMIN}),
     Operation.OPERATE: frozenset({Role.OPERATOR, Role.ADMIN}),
+    Operation.KNOW_ONESELF: frozenset(Role),
 }
 
 READABLE: dict[Role, frozenset[Privacy]] = {

@@ -1,4 +1,4 @@
-"""API keys: made, looked up, revoked. The secret is shown once and kept only as a hash."""
+"""API keys: made, looked up, rotated, revoked. The secret is shown once and kept only as a hash."""
 
 from __future__ import annotations
 
@@ -17,6 +17,7 @@ from ecphoria.stores.ports import GraphStore
 
 _KEY = re.compile(r"ecph_([0-9a-f]{16})_([A-Za-z0-9_-]{43})")
 MAX_NAME_CHARS = 100
+MAX_GRACE = timedelta(days=30)
 
 
 def _hash(secret: str) -> str:
@@ -80,6 +81,10 @@ def _is_live(key: ApiKey, moment: datetime) -> bool:
     return key.revoked_at is None and (key.expires_at is None or key.expires_at > moment)
 
 
+def _in_grace(key: ApiKey, moment: datetime) -> bool:
+    return key.previous_until is not None and key.previous_until > moment
+
+
 async def authenticate(graph: GraphStore, clock: Clock, presented: str | None) -> Scope:
     """Return the scope of an API key.
 
@@ -88,13 +93,81 @@ async def authenticate(graph: GraphStore, clock: Clock, presented: str | None) -
     """
     match = _KEY.fullmatch(presented or "")
     key = await graph.api_key(match[1]) if match else None
+    now = clock.now()
+    given = _hash(match[2] if match else "-")
     # compared even when there is no key, so that the time tells nothing
     expected = key.secret_hash if key else _hash("")
-    good = hmac.compare_digest(expected, _hash(match[2] if match else "-"))
-    if key is None or not good or not _is_live(key, clock.now()):
+    good = hmac.compare_digest(expected, given)
+    before = key.previous_hash if key and _in_grace(key, now) else None
+    good |= hmac.compare_digest(before or _hash(""), given) and before is not None
+    if key is None or not good or not _is_live(key, now):
         msg = "the API key is missing or not valid"
         raise Unauthenticated(msg)
     return Scope(key.tenant, key.id, key.roles, key.users)
+
+
+async def rotate_key(
+    graph: GraphStore,
+    clock: Clock,
+    *,
+    tenant: str,
+    key_id: str,
+    grace: timedelta = timedelta(0),
+    lifetime: timedelta | None = None,
+) -> tuple[ApiKey, str]:
+    """Give a key a new secret; return it and its secret form, which is not kept.
+
+    Id, tenant, roles and users stay. A secret from before the last rotation stops to count at
+    once, also within the grace that it was given.
+
+    Args:
+        graph: Where the key is.
+        clock: Where time comes from.
+        tenant: Whose key it is.
+        key_id: Its id.
+        grace: How long the old secret counts beside the new one; 0 = not at all, 30 days at most.
+        lifetime: How long the key counts from now on; its end stays when None.
+
+    Raises:
+        NotFound: When the tenant has no such key.
+        InvalidInput: When it was revoked, has expired, or was changed by somebody else meanwhile;
+            or when grace or lifetime are out of range.
+    """
+    if not timedelta(0) <= grace <= MAX_GRACE:
+        msg = f"the grace must be 0 to {MAX_GRACE.days} days"
+        raise InvalidInput(msg)
+    if lifetime is not None and lifetime <= timedelta(0):
+        msg = "a key's lifetime must be positive"
+        raise InvalidInput(msg)
+    key = await _key_of(graph, tenant, key_id)
+    now, secret = clock.now(), secrets.token_urlsafe(32)
+    if not _is_live(key, now):
+        msg = f"key {key_id!r} was revoked or has expired: make a new one"
+        raise InvalidInput(msg)
+    try:
+        expires_at = key.expires_at if lifetime is None else now + lifetime
+    except OverflowError as error:
+        msg = "a key's lifetime ends after the year 9999"
+        raise InvalidInput(msg) from error
+    rotated = replace(
+        key,
+        secret_hash=_hash(secret),
+        previous_hash=key.secret_hash if grace else None,
+        previous_until=now + grace if grace else None,
+        expires_at=expires_at,
+    )
+    if not await graph.rotate_api_key(rotated, key.secret_hash):
+        msg = f"key {key_id!r} was rotated or revoked by somebody else meanwhile"
+        raise InvalidInput(msg)
+    return rotated, f"ecph_{key_id}_{secret}"
+
+
+async def _key_of(graph: GraphStore, tenant: str, key_id: str) -> ApiKey:
+    key = await graph.api_key(key_id)
+    if key is None or key.tenant != tenant:
+        msg = f"tenant {tenant!r} has no key {key_id!r}"
+        raise NotFound(msg)
+    return key
 
 
 async def revoke_key(graph: GraphStore, clock: Clock, *, tenant: str, key_id: str) -> ApiKey:
@@ -103,10 +176,7 @@ async def revoke_key(graph: GraphStore, clock: Clock, *, tenant: str, key_id: st
     Raises:
         NotFound: When the tenant has no such key.
     """
-    key = await graph.api_key(key_id)
-    if key is None or key.tenant != tenant:
-        msg = f"tenant {tenant!r} has no key {key_id!r}"
-        raise NotFound(msg)
+    key = await _key_of(graph, tenant, key_id)
     if key.revoked_at is None:
         key = replace(key, revoked_at=clock.now())
         await graph.save_api_key(key)

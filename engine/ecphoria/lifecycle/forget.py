@@ -10,6 +10,8 @@ import structlog
 
 from ecphoria.decay import days_between
 from ecphoria.errors import Forbidden, InvalidInput, StoreError
+from ecphoria.governance.redaction import redactor
+from ecphoria.governance.reveal import shown_memories
 from ecphoria.lifecycle.ageing import publish
 from ecphoria.model import (
     ChangeKind,
@@ -84,7 +86,8 @@ async def forget(
 ) -> ForgetReport:
     """Erase a user's own memories; see `Engine.forget`."""
     user = scope.user(user_id)
-    reason = checked_reason(reason)
+    # kept in clear where the memories were
+    reason = redactor(parts.domain).redacted(checked_reason(reason))
     wanted = list(dict.fromkeys(checked_id(id_, "memory id") for id_ in ids))
     found = {
         memory.id: memory
@@ -96,9 +99,10 @@ async def forget(
     cut = sorted((one for one in texts if whole_of(one.id) in found), key=lambda one: one.id)
     named = {id_: found[id_] for id_ in wanted if id_ in found}
     gone = list((named | {one.id: one for one in cut}).values())
+    shown = await shown_memories(parts.vault, scope, gone)
     await _erase(parts, gone, reason)
     return ForgetReport(
-        tuple(_forgettable(memory, reason) for memory in gone),
+        tuple(_forgettable(memory, reason) for memory in shown),
         len(gone),
         tuple(id_ for id_ in wanted if id_ not in found),
     )
@@ -119,7 +123,11 @@ async def forget_by_rule(
             ]
             if reasons
         ]
-        items += [_forgettable(memory, "; ".join(reasons)) for memory, reasons in met]
+        shown = await shown_memories(parts.vault, scope, [memory for memory, _ in met])
+        items += [
+            _forgettable(memory, "; ".join(reasons))
+            for memory, (_, reasons) in zip(shown, met, strict=True)
+        ]
         if not dry_run:
             await _erase(parts, [memory for memory, _ in met], "met a rule")
     return ForgetReport(tuple(items), 0 if dry_run else len(items))

@@ -8,12 +8,16 @@ from datetime import datetime
 
 from ecphoria.errors import InvalidInput, UnknownProperty
 from ecphoria.governance.access import readable_privacy
-from ecphoria.language.folding import fold
+from ecphoria.governance.data_keys import KeyOwner
+from ecphoria.governance.redaction import PLACEHOLDERS, redactor
+from ecphoria.governance.reveal import reads_sensitive, shown_memories
 from ecphoria.model import EntityRef, Memory, Scope, parse_time, utc
 from ecphoria.parts import EngineParts
 from ecphoria.recall.as_known import HELD, as_known, holds
 from ecphoria.remember.claims import canonical, claim_key
 from ecphoria.remember.normalise import check_ref
+from ecphoria.remember.protect import hidden_subject
+from ecphoria.timeline import said_value
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,10 +46,10 @@ def values_at(memories: Iterable[Memory], as_of: datetime) -> AttributeHistory:
     if not valid:
         return AttributeHistory((), (), tuple(entries))
     best = max(valid, key=lambda one: (one.reliability, one.valid_from, one.claim_number, one.key))
-    value = fold(best.value or "")
+    value = said_value(best)
     return AttributeHistory(
-        tuple(memory for memory in valid if fold(memory.value or "") == value),
-        tuple(memory for memory in valid if fold(memory.value or "") != value),
+        tuple(memory for memory in valid if said_value(memory) == value),
+        tuple(memory for memory in valid if said_value(memory) != value),
         tuple(entries),
     )
 
@@ -75,8 +79,38 @@ async def attribute_history(
     moment = utc(parts.clock.now()) if as_of is None else parse_time(as_of, "as_of")
     allowed = readable_privacy(scope)
     ref = canonical(entity, parts.domain)
-    found = await parts.graph.claimed(claim_key(scope.tenant, user, attribute, ref, subject))
+    subjects = [subject, *await _hidden_subjects(parts, scope, subject)]
+    found = [
+        memory
+        for each in subjects
+        for memory in await parts.graph.claimed(claim_key(scope.tenant, user, attribute, ref, each))
+    ]
     seen = [memory for memory in found if memory.privacy in allowed]
     if known is not None:
         seen = [then for memory in seen if (then := as_known(memory, known)) is not None]
-    return values_at(seen, moment)
+    history = values_at(seen, moment)
+    shown = {
+        memory.key: memory for memory in await shown_memories(parts.vault, scope, history.entries)
+    }
+    return AttributeHistory(
+        tuple(shown[memory.key] for memory in history.current),
+        tuple(shown[memory.key] for memory in history.conflicting),
+        tuple(shown.values()),
+    )
+
+
+async def _hidden_subjects(
+    parts: EngineParts, scope: Scope, subject: str | None
+) -> tuple[str, ...]:
+    """Return what stands for a subject where it is hidden."""
+    if subject is None:
+        return ()
+    shown = [redactor(parts.domain).redacted(subject, lang=lang) for lang in ("en", "zh")]
+    forms = dict.fromkeys(one for one in shown if one != subject)
+    if reads_sensitive(scope):
+        forms |= dict.fromkeys(PLACEHOLDERS["sensitive"].values())
+    if not forms:
+        return ()
+    owner = KeyOwner(scope.tenant, compares=True)
+    key = (await parts.vault.to_read([owner])).get(owner)
+    return () if key is None else tuple(hidden_subject(one, subject, key) for one in forms)

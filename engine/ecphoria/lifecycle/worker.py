@@ -14,6 +14,7 @@ import structlog
 
 from ecphoria.errors import EcphoriaError
 from ecphoria.lifecycle.ageing import AgeingReport, age
+from ecphoria.lifecycle.forget_user import finish_forgetting
 from ecphoria.lifecycle.reconcile import ReconcileReport, reconcile
 from ecphoria.parts import EngineParts
 from ecphoria.session.flush import flush_idle_sessions
@@ -33,12 +34,14 @@ class RoundReport:
         ageing: None when another worker has the lease.
         sessions: Idle conversations that were brought to long-term memory.
         refreshed: Collections whose index was built anew.
+        forgotten: Users whose removal was interrupted, and is finished now.
     """
 
     reconciled: ReconcileReport
     ageing: AgeingReport | None
     sessions: int = 0
     refreshed: tuple[str, ...] = ()
+    forgotten: int = 0
 
 
 async def work_once(parts: EngineParts, worker: str) -> RoundReport:
@@ -47,6 +50,8 @@ async def work_once(parts: EngineParts, worker: str) -> RoundReport:
     Raises:
         EcphoriaError: When a store does not answer; what was finished stays finished.
     """
+    # first: what is asked to go must not wait for anything
+    forgotten = await finish_forgetting(parts)
     ageing = None
     if await _has_lease(parts, AGEING_LEASE, worker):
         ageing = await age(parts)
@@ -57,7 +62,7 @@ async def work_once(parts: EngineParts, worker: str) -> RoundReport:
         refreshed = await parts.index.refresh()
     # last: a session store that is away must not keep the other tasks waiting
     sessions = await flush_idle_sessions(parts, SESSIONS)
-    return RoundReport(reconciled, ageing, sessions, refreshed)
+    return RoundReport(reconciled, ageing, sessions, refreshed, forgotten)
 
 
 async def _has_lease(parts: EngineParts, name: str, worker: str) -> bool:

@@ -9,9 +9,9 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime
 
 from ecphoria.language.contradiction import disagree
-from ecphoria.language.folding import fold
 from ecphoria.model import Confidence, ConfidencePart, Entity, Memory, SourceInfo, TimelinessLevel
 from ecphoria.recall.age import age_in_days, days_from, freshness
+from ecphoria.timeline import said_value
 from ecphoria_schema.domain import Domain, Language
 
 TIMELINESS_WEIGHT = 0.40
@@ -94,7 +94,7 @@ def _disagree(first: Memory, second: Memory) -> bool:
     if not _comparable(first, second):
         return False
     if first.claim is not None and first.claim == second.claim:
-        return fold(first.value or "") != fold(second.value or "")
+        return said_value(first) != said_value(second)
     return disagree(first.text, second.text)
 
 

@@ -43,6 +43,7 @@ from ecphoria.recall.neighbourhood import Neighbourhood
 from ecphoria.recall.rank import Asked, Candidate, candidates, diversified, scaled, trusted_first
 from ecphoria.recall.request import checked_request
 from ecphoria.recall.rerank import reranked
+from ecphoria.recall.reveal import revealed, revealed_steps
 from ecphoria.recall.seed import Seeds, find_seeds, seed_filter
 from ecphoria.recall.trace import Trace, told
 from ecphoria.recall.understand import (
@@ -59,7 +60,7 @@ from ecphoria.stores.ports import ExpandQuery, Expansion
 Watch: TypeAlias = Callable[[Question, tuple[Candidate, ...]], None]
 
 # Below this a memory is noise, even when others carry the answer.
-MIN_RELEVANCE = 0.05
+MIN_RELEVANCE = 0.03
 
 
 async def recall(
@@ -78,6 +79,8 @@ async def recall(
     except EcphoriaError as error:
         raise error.at("user_id") from error
     request = checked_request(request, parts.settings, parts.domain)
+    asked = request.question
+    request = replace(request, question=parts.lexicon.spelling.corrected(asked))
     trace = Trace()
     # what was known then was an answer for then, unless another moment is asked for
     as_of = request.as_of or request.known_at or utc(parts.clock.now())
@@ -87,7 +90,7 @@ async def recall(
     trace.step(
         "understand",
         len(wanted.ids),
-        note=_note(wanted),
+        note=_note(wanted, None if request.question == asked else request.question),
         came=told(questions=1, turns=len(session.turns) if session else 0),
         went=told(topics=len(wanted.topics), ids=len(wanted.ids), kinds=len(wanted.kinds)),
     )
@@ -153,6 +156,7 @@ async def recall(
     if expansion.scanned_out:
         degradations += ("an entity has more memories than were looked at",)
     result = answer(ranked, near, question, expansion, parts.domain, parts.settings, degradations)
+    result = await revealed(parts, scope, result, request.context_tokens)
     trace.step(
         "judge",
         len(result.memories),
@@ -183,7 +187,8 @@ async def recall(
     held = await not_expanded(parts.graph, question, seeds.found, expansion)
     weights = parts.settings.rank
     looked = looked_at(question, expansion, scored, ranked, result, weights, MIN_RELEVANCE)
-    return replace(result, trace=explained(trace.steps, held, looked))
+    steps = await revealed_steps(parts, scope, explained(trace.steps, held, looked))
+    return replace(result, trace=steps)
 
 
 async def _session(
@@ -206,8 +211,10 @@ def _judged(result: RecallResult, ranked: Sequence[Candidate], gate: float) -> s
     return told_best
 
 
-def _note(wanted: Understanding) -> str:
+def _note(wanted: Understanding, read_as: str | None) -> str:
     notes = [f"language {wanted.language}"]
+    if read_as is not None:
+        notes.append(f"read as {read_as!r}")
     if wanted.topics:
         notes.append(f"topics {', '.join(wanted.topics)}")
     if wanted.ids:

@@ -89,6 +89,10 @@ class QueryCache:
             for key in self._keys.pop(owner, ()):
                 del self._kept[key]
 
+    def count(self, tenant: str, user_id: str) -> int:
+        """Return how many vectors are kept for a user."""
+        return len(self._keys.get((tenant, user_id), ()))
+
     def figures(self) -> CacheFigures:
         """Return how it does."""
         return CacheFigures(self._hits, self._misses, len(self._kept), self._capacity)

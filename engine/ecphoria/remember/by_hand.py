@@ -6,6 +6,7 @@ from dataclasses import replace
 
 from ecphoria.errors import LessReliable, NotCurrent, NotFound, StoreError
 from ecphoria.governance.access import Operation, check_access, overrules_sources
+from ecphoria.governance.redaction import redactor
 from ecphoria.model import (
     ChangeKind,
     Memory,
@@ -52,7 +53,7 @@ async def retract(
     parts: EngineParts, scope: Scope, user_id: str | None, memory_id: str, reason: str
 ) -> Receipt:
     """Take a memory back; see `Engine.retract`."""
-    reason = checked_reason(reason)
+    reason = _shown(parts, reason)
     old = await _current(parts, scope, user_id, memory_id)
     _check_source(parts, scope, old, None)
     now = utc(parts.clock.now())
@@ -75,7 +76,7 @@ async def _replace(
     parts: EngineParts, scope: Scope, old: Memory, new: MemoryInput, reason: str
 ) -> Receipt:
     item = replace(new, supersedes=old.id, kind=old.kind)
-    by_hand = ByHand(checked_reason(reason), scope.principal)
+    by_hand = ByHand(_shown(parts, reason), scope.principal)
     (receipt,) = await remember(parts, scope, [item], by_hand=by_hand)
     return receipt
 
@@ -97,6 +98,11 @@ async def _current(parts: EngineParts, scope: Scope, user_id: str | None, memory
         msg = f"the memory {id_!r} was {what} already" + (f" by {after!r}" if after else "")
         raise NotCurrent(msg)
     return old
+
+
+def _shown(parts: EngineParts, reason: str) -> str:
+    # kept in clear beside the memories, for everybody who may read them
+    return redactor(parts.domain).redacted(checked_reason(reason))
 
 
 def _check_source(parts: EngineParts, scope: Scope, old: Memory, source: str | None) -> None:

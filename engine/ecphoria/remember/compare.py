@@ -19,12 +19,12 @@ import structlog
 from numpy.typing import NDArray
 
 from ecphoria.errors import EmbeddingFailed, InvalidVector, StoreError
-from ecphoria.language.folding import fold
 from ecphoria.language.sameness import content, says_the_same
 from ecphoria.model import Memory, Status, Vector
 from ecphoria.parts import EngineParts
 from ecphoria.settings import Settings
 from ecphoria.stores.ports import Reinforcement, VectorFilter
+from ecphoria.timeline import said_value
 from ecphoria_schema.domain import Kind
 
 log = structlog.get_logger(__name__)
@@ -81,9 +81,11 @@ def is_duplicate(new: Memory, old: Memory, window: timedelta) -> bool:
     """Whether two memories are one: comparable, the same said, about the same, value for value."""
     return (
         _comparable(new, old, window)
-        and (new.valid_until, new.attribute, new.value, new.subject)
-        == (old.valid_until, old.attribute, old.value, old.subject)
+        and (new.valid_until, new.attribute, new.value, new.value_hash, new.subject)
+        == (old.valid_until, old.attribute, old.value, old.value_hash, old.subject)
         and new.about == old.about
+        # of a hidden text only what is left of it can be read: two phones are both "[phone]"
+        and new.words_hash == old.words_hash
         and says_the_same(new.text, old.text)
     )
 
@@ -99,7 +101,7 @@ def is_news(new: Memory, old: Memory, rivals: Iterable[Memory]) -> bool:
         rivals: All that give values of the same attribute.
     """
     return new.valid_from < old.valid_from or any(
-        fold(other.value or "") != fold(old.value or "") and other.valid_from >= old.valid_from
+        said_value(other) != said_value(old) and other.valid_from >= old.valid_from
         for other in rivals
     )
 
@@ -113,13 +115,15 @@ def is_possible_update(new: Memory, old: Memory) -> bool:
         old.user_id == new.user_id
         and old.status is Status.ACTIVE
         and not (new.about and old.about and set(new.about).isdisjoint(old.about))
-        and content(new.text) != content(old.text)
+        and (content(new.text), new.words_hash) != (content(old.text), old.words_hash)
     )
 
 
 def better_text(new: Memory, old: Memory) -> str | None:
     """Return the new text where it says more with the same words: with more letters."""
-    return new.text if len(new.text) > len(old.text) else None
+    # what is sealed goes with its own text
+    plain = new.sealed is None and old.sealed is None
+    return new.text if plain and len(new.text) > len(old.text) else None
 
 
 async def compare(
@@ -339,7 +343,7 @@ class _Batch:
         """Whether a memory of this batch takes the place of another one."""
         by_name = (self.kept[key] for key in self._replacing[old.id])
         return any(other.reliability >= old.reliability for other in by_name) or any(
-            fold(other.value or "") != fold(old.value or "")
+            said_value(other) != said_value(old)
             and other.valid_from >= old.valid_from
             and other.reliability >= old.reliability
             for other in self._giving(old.claim)

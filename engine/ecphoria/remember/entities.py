@@ -18,7 +18,9 @@ from ecphoria.model import (
     Scope,
 )
 from ecphoria.parts import EngineParts
+from ecphoria.remember.forgotten import tombstones
 from ecphoria.remember.normalise import clean_entity, clean_relation, missing_required
+from ecphoria.remember.protect import protected_entities
 from ecphoria.stores.ports import EntityRow, GraphStore, RelationRow
 
 
@@ -46,7 +48,9 @@ async def upsert_entities(
             links.append(clean_relation(relation, parts.domain))
         except EcphoriaError as error:
             raise error.at("relations", index) from error
-    written = await parts.graph.upsert_entities(scope.tenant, rows, links)
+    unless = await _unless_forgotten(parts, scope.tenant, rows, links)
+    rows = await protected_entities(parts, scope.tenant, rows, links)
+    written = await parts.graph.upsert_entities(scope.tenant, rows, links, unless)
     # whose an entity is follows from relations that may lie anywhere
     parts.queries.drop(scope.tenant, None)
     return EntityReceipts(
@@ -57,6 +61,28 @@ async def upsert_entities(
         relations_created=written.relations_created,
         relations_unchanged=len(links) - written.relations_created,
     )
+
+
+async def _unless_forgotten(
+    parts: EngineParts, tenant: str, rows: Sequence[EntityRow], links: Sequence[RelationRow]
+) -> tuple[str, ...]:
+    """Return the keys of the tombstones that must not be in force when this is written.
+
+    Raises:
+        UserForgotten: For the first entity or relation of a forgotten user; its path names it.
+    """
+    root = parts.domain.root
+    named: list[tuple[str, int, tuple[EntityRef, ...]]] = [
+        ("entities", index, (row.ref,)) for index, row in enumerate(rows)
+    ]
+    named += [("relations", index, (link.from_, link.to)) for index, link in enumerate(links)]
+    users = {ref.id for _, _, refs in named for ref in refs if ref.type == root}
+    found = await tombstones(parts, tenant, users)
+    for shape, index, refs in named if found.forgotten else ():
+        for ref in refs:
+            if ref.type == root and ref.id in found.forgotten:
+                raise found.refusal(ref.id).at(shape, index)
+    return found.keys
 
 
 def _given(ref: EntityRef) -> Link:

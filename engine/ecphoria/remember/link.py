@@ -29,11 +29,13 @@ class Draft:
     Attributes:
         about: Entities that the caller says it is about; they must exist.
         of: The entity whose attribute the caller says it gives; it may not exist yet.
+        said: Its words where those that are stored are no text any more: names are read in them.
     """
 
     memory: Memory
     about: tuple[EntityRef, ...] = ()
     of: EntityRef | None = None
+    said: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,7 +93,7 @@ def wanted_refs(
         ids = ((draft.of.id, (draft.of,)), *ids)
     named: list[tuple[EntityRef, ...]] = []
     if not draft.about and draft.of is None:
-        for name in lexicon.name_mentions(memory.text, names):
+        for name in lexicon.name_mentions(draft.said or memory.text, names):
             meant = [ref for ref in name.refs if ref.type != domain.root]
             own = [ref for ref in meant if ref.type in domain.owned_types]
             clear = meant if len(own) <= MAX_MEANT else [ref for ref in meant if ref not in own]

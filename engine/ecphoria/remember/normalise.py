@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import hmac
 import json
 import math
 import unicodedata
@@ -48,7 +49,7 @@ MAX_TOPIC_CHARS = 64
 MAX_QUOTED = 80
 MAX_REASON_CHARS = 1_000
 
-_PRIVACY = ("public", "internal")
+_PRIVACY = ("public", "internal", "sensitive")
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,9 +107,6 @@ def _user(item: MemoryInput, scope: Scope) -> str | None:
 
 def _check_choices(item: MemoryInput, source: str, domain: Domain) -> None:
     _enum(item.kind, KINDS, "kind")
-    if item.privacy == "sensitive":
-        msg = "sensitive memories are not accepted: this version cannot keep them encrypted"
-        raise InvalidInput(msg, path=("privacy",))
     _enum(item.privacy, _PRIVACY, "privacy")
     if item.lang is not None:
         _enum(item.lang, ("en", "zh"), "lang")
@@ -304,8 +302,14 @@ def checked_reason(reason: object) -> str:
     return reason.strip()
 
 
-def content_hash(text: str, facts: Sequence[FactInput] = ()) -> str:
-    """Return the fingerprint by which equal contents are known, 32 hex digits."""
+def content_hash(text: str, facts: Sequence[FactInput] = (), key: bytes | None = None) -> str:
+    """Return the fingerprint by which equal contents are known, 32 hex digits.
+
+    Args:
+        text: Of an item.
+        facts: That came with it.
+        key: Of contents that hold something hidden: without it nobody can guess them.
+    """
     normal = unicodedata.normalize("NFC", text)
     said = [" ".join(normal.split())]
     said += [
@@ -315,7 +319,10 @@ def content_hash(text: str, facts: Sequence[FactInput] = ()) -> str:
         )
         for fact in facts
     ]
-    return hashlib.sha256("\n".join(said).encode()).hexdigest()[:32]
+    joined = "\n".join(said).encode()
+    if key is None:
+        return hashlib.sha256(joined).hexdigest()[:32]
+    return hmac.new(key, b"content:" + joined, hashlib.sha256).hexdigest()[:32]
 
 
 # --- entities ------------------------------------------------------------------------------

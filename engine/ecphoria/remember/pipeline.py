@@ -38,9 +38,11 @@ from ecphoria.model import (
 )
 from ecphoria.parts import EngineParts
 from ecphoria.remember.compare import Comparison, Known, compare
+from ecphoria.remember.forgotten import tombstones
 from ecphoria.remember.indexing import index_pending
 from ecphoria.remember.link import Draft, Linked, by_text, link
 from ecphoria.remember.normalise import CleanMemory, clean_memory
+from ecphoria.remember.protect import Hiding, hides, hiding, protected, sealing_keys
 from ecphoria.remember.tag import given_facts, tagged
 from ecphoria.stores.ports import MemoryWrite, NewMemory, PendingMemory
 
@@ -82,6 +84,7 @@ class _Item:
         given: As it came.
         memories: One a fact, not yet linked.
         linked: The same with their links.
+        sensitive: Whether nothing of its words is stored.
     """
 
     place: int
@@ -90,15 +93,21 @@ class _Item:
     extraction: Extraction
     memories: tuple[Memory, ...]
     linked: tuple[Linked, ...] = ()
+    sensitive: bool = False
 
 
 @dataclass(slots=True)
 class _Batch:
-    """All items of a call, what became of them, and what is to be written."""
+    """All items of a call, what became of them, and what is to be written.
+
+    Attributes:
+        unless: Keys of the tombstones that must not be in force when they are written.
+    """
 
     receipts: dict[int, Receipt] = field(default_factory=dict)
     items: list[_Item] = field(default_factory=list)
     twins: list[tuple[int, int]] = field(default_factory=list)
+    unless: tuple[str, ...] = ()
 
 
 def _rejected(index: int, id_: object, error: EcphoriaError) -> Receipt:
@@ -158,13 +167,34 @@ async def _read(
             batch.receipts[place] = _rejected(place, item.id, error)
             continue
         good.append((place, clean))
-    extractions = await asyncio.gather(*(_extracted(parts, clean) for _, clean in good))
+    users = {clean.item.user_id for _, clean in good} - {None}
+    stones, extractions = await asyncio.gather(
+        tombstones(parts, scope.tenant, users),
+        asyncio.gather(*(_extracted(parts, clean) for _, clean in good)),
+    )
+    batch.unless = stones.keys
     made = sum(len(extraction.facts) for extraction in extractions)
     if made > MAX_FACTS_AN_ITEM * parts.settings.max_batch:
         msg = f"these texts make {made:,} memories; send fewer of them in one call"
         raise BatchTooLarge(msg)
+    read = [
+        (place, clean, extraction, hiding(clean, extraction, parts.domain))
+        for (place, clean), extraction in zip(good, extractions, strict=True)
+    ]
+    hidden = {place for place, clean, found, how in read if hides(clean, found, how)}
+    keys = await sealing_keys(
+        parts, scope.tenant, {clean.item.user_id for place, clean, *_ in read if place in hidden}
+    )
     # the parts of a text have ids that a caller might use, too
-    for (place, clean), extraction in zip(good, extractions, strict=True):
+    for place, clean, extraction, how in read:
+        if clean.item.user_id in stones.forgotten:
+            refusal = stones.refusal(clean.item.user_id)
+            batch.receipts[place] = _rejected(place, items[place].id, refusal)
+            continue
+        its = keys[clean.item.user_id] if place in hidden else None
+        if isinstance(its, EcphoriaError):
+            batch.receipts[place] = _rejected(place, items[place].id, its)
+            continue
         memories = tuple(
             tagged(
                 clean,
@@ -174,10 +204,24 @@ async def _read(
                 domain=parts.domain,
                 spec=parts.embedder.spec,
                 now=now,
+                key=None if its is None else its.compares,
             )
             for number, fact in enumerate(extraction.facts)
         )
-        batch.items.append(_Item(place, items[place], clean, extraction, memories))
+        if its is not None:
+            memories = tuple(
+                protected(memory, how, its, _named_ids(parts, how, memory)) for memory in memories
+            )
+        batch.items.append(
+            _Item(place, items[place], clean, extraction, memories, sensitive=how.everything)
+        )
+
+
+def _named_ids(parts: EngineParts, how: Hiding, memory: Memory) -> tuple[str, ...]:
+    if not how.everything:
+        return ()
+    shown = how.shown(memory.text, memory.lang)
+    return tuple(mention.text for mention in parts.lexicon.id_mentions(shown))
 
 
 async def _extracted(parts: EngineParts, clean: CleanMemory) -> Extraction:
@@ -217,6 +261,7 @@ async def _link(parts: EngineParts, scope: Scope, batch: _Batch) -> None:
             memory,
             item.clean.item.about,
             item.clean.item.facts[number].entity if item.clean.item.facts else None,
+            item.extraction.facts[number].text if item.sensitive else None,
         )
         for item in batch.items
         for number, memory in enumerate(item.memories)
@@ -273,6 +318,7 @@ async def _write(parts: EngineParts, batch: _Batch, now: datetime, by_hand: ByHa
         parts.clock.token(),
         now,
         list(comparison.again.values()),
+        batch.unless,
     )
     writes = {write.key: write for write in written.writes}
     indexed = await _index(parts, written.pending, comparison.vectors)
@@ -286,7 +332,10 @@ async def _write(parts: EngineParts, batch: _Batch, now: datetime, by_hand: ByHa
     if late:
         known |= dict.fromkeys(late, Known())
         second = await parts.graph.write_memories(
-            _new_memories(batch, late, comparison, by_hand), parts.clock.token(), now
+            _new_memories(batch, late, comparison, by_hand),
+            parts.clock.token(),
+            now,
+            unless=batch.unless,
         )
         writes |= {write.key: write for write in second.writes}
         indexed |= await _index(parts, second.pending, comparison.vectors)

@@ -29,10 +29,11 @@ from ecphoria_schema.domain import Domain, KindPolicy
 SAME_MOMENT_S = 600
 
 
-def memory_id(clean: CleanMemory, tenant: str) -> str:
+def memory_id(clean: CleanMemory, tenant: str, key: bytes | None = None) -> str:
     """Return the id of an item that came without one: a repeated one gets the same id.
 
-    From tenant, user, session, kind, content and the ten minutes it happened in.
+    From tenant, user, session, kind, content and the ten minutes it happened in; `key` as for
+    `content_hash`.
     """
     item = clean.item
     parts = (
@@ -40,7 +41,7 @@ def memory_id(clean: CleanMemory, tenant: str) -> str:
         "" if item.user_id is None else f"={item.user_id}",
         item.kind,
         item.session_id or "",
-        content_hash(item.text, item.facts),
+        content_hash(item.text, item.facts, key),
         str(int(clean.occurred_at.timestamp() // SAME_MOMENT_S)),
     )
     # lengths keep the parts apart, whatever they hold
@@ -94,12 +95,13 @@ def tagged(
     domain: Domain,
     spec: EmbeddingSpec,
     now: datetime,
+    key: bytes | None = None,
 ) -> Memory:
-    """Return one fact as the memory that will be stored, not yet linked."""
+    """Return one fact as a memory, not yet linked; `key` as for `content_hash`."""
     item = clean.item
     policy = domain.kinds[item.kind]
     recorded_at = utc(now)
-    id_ = part_id(item.id or memory_id(clean, scope.tenant), number)
+    id_ = part_id(item.id or memory_id(clean, scope.tenant, key), number)
     given = policy.importance if item.importance is None else item.importance
     importance = max(given, policy.importance_floor)
     source_id = item.source or domain.default_source
@@ -124,7 +126,7 @@ def tagged(
         recorded_at=recorded_at,
         status=Status.ACTIVE,
         tier="hot",
-        content_hash=content_hash(item.text, item.facts),
+        content_hash=content_hash(item.text, item.facts, key),
         embedding_model=spec.model,
         index_state=IndexState.PENDING,
         tags=fact.topics,

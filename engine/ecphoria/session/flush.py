@@ -18,7 +18,13 @@ from typing import Final
 
 import structlog
 
-from ecphoria.errors import EcphoriaError, MemoryForgotten, StoreError, error_classes
+from ecphoria.errors import (
+    EcphoriaError,
+    MemoryForgotten,
+    StoreError,
+    UserForgotten,
+    error_classes,
+)
 from ecphoria.governance.access import Operation, check_access
 from ecphoria.model import MemoryInput, Receipt, ReceiptStatus, Role, Scope, SessionKey, Turn
 from ecphoria.parts import EngineParts
@@ -269,7 +275,7 @@ def _note_refusal(flush: _Flush, pack: Pack, receipt: Receipt) -> None:
         code=receipt.code,
         reason=receipt.reason,
     )
-    if receipt.code == MemoryForgotten.code:
+    if receipt.code in {MemoryForgotten.code, UserForgotten.code}:
         # written before, and forgotten since: nothing of it may stay anywhere
         flush.forgotten.update(numbers)
     else:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 from collections import Counter
 from collections.abc import Sequence
@@ -14,6 +15,8 @@ import structlog
 from ecphoria.embedding.text import clean
 from ecphoria.errors import ChatFailed, EcphoriaError, InvalidInput, StoreError, TextTooLong
 from ecphoria.governance.access import Operation, check_access
+from ecphoria.governance.redaction import redactor
+from ecphoria.governance.reveal import reads_sensitive
 from ecphoria.language.folding import Compact, language_of
 from ecphoria.language.tokens import estimated_tokens
 from ecphoria.model import (
@@ -28,6 +31,7 @@ from ecphoria.model import (
     utc,
 )
 from ecphoria.parts import EngineParts
+from ecphoria.remember.forgotten import Tombstones, tombstones
 from ecphoria.session.summary import LABELS, extract
 from ecphoria.settings import Settings
 from ecphoria.stores.session_port import NewTurn, SessionState, Summary
@@ -72,15 +76,19 @@ async def remember_turn(
         InvalidScope: When the user is missing, empty or ``*``.
         Forbidden: When the scope's roles or users do not allow it.
         IdConflict: When the conversation has another turn of this id.
+        UserForgotten: When the user was forgotten.
         StoreUnavailable: When the session store does not answer.
     """
     check_access(scope, Operation.SESSION)
     key = session_key(scope, user_id, session_id)
     now = parts.clock.now()
     said = _checked_turn(parts, speaker, text, said_at, turn_id, now)
-    turn = replace(said, entities=await _named(parts, key, said.text))
+    named, stones = await asyncio.gather(_named(parts, key, said.text), _tombstones(parts, key))
+    if stones is not None and key.user_id in stones.forgotten:
+        raise stones.refusal(key.user_id)
+    turn = replace(said, entities=named)
     await parts.sessions.append(key, turn, series=parts.clock.token(), now=now)
-    return await _context(parts, key)
+    return _shown(parts, scope, key.user_id, await _context(parts, key))
 
 
 async def session_context(
@@ -97,7 +105,26 @@ async def session_context(
         StoreUnavailable: When the session store does not answer.
     """
     check_access(scope, Operation.SESSION)
-    return await _context(parts, session_key(scope, user_id, session_id))
+    key = session_key(scope, user_id, session_id)
+    return _shown(parts, scope, key.user_id, await _context(parts, key))
+
+
+def _shown(
+    parts: EngineParts, scope: Scope, user_id: str, context: SessionContext
+) -> SessionContext:
+    """Return a conversation as a scope may see it: in clear, or redacted."""
+    words = redactor(parts.domain)
+    if reads_sensitive(scope):
+        texts = (context.summary, *(turn.text for turn in context.turns))
+        count = sum(1 for text in texts if words.find(text))
+        if count:
+            parts.audit.note_read(scope, user_id, count)
+        return context
+    return replace(
+        context,
+        summary=words.redacted(context.summary),
+        turns=tuple(replace(turn, text=words.redacted(turn.text)) for turn in context.turns),
+    )
 
 
 def session_key(scope: Scope, user_id: str, session_id: str) -> SessionKey:
@@ -153,6 +180,15 @@ def _checked_turn(
 
 
 # --- entities ------------------------------------------------------------------------------
+
+
+async def _tombstones(parts: EngineParts, key: SessionKey) -> Tombstones | None:
+    """Return the user's tombstones; None without the graph, which asks again at the end."""
+    try:
+        return await tombstones(parts, key.tenant, [key.user_id])
+    except StoreError as error:
+        log.warning("turn kept without a look for tombstones", code=error.code)
+        return None
 
 
 async def _named(parts: EngineParts, key: SessionKey, text: str) -> tuple[EntityRef, ...]:

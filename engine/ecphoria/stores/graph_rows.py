@@ -28,6 +28,7 @@ from ecphoria.model import (
     entity_key,
     memory_key,
 )
+from ecphoria.sealed import is_sealed, same_value
 from ecphoria.stores.ports import EntityRow
 from ecphoria_schema.domain import Domain
 from ecphoria_schema.queries import MEMORY_TIMES
@@ -116,7 +117,7 @@ def said_key(tenant: str, user_id: str | None, kind: str, content_hash: str) -> 
 def words_key(memory: Memory) -> str:
     """Return what memories have in common that say the same to one user, as far as words tell."""
     words = " ".join(content(memory.text)) or fold(memory.text)
-    digest = hashlib.sha256(words.encode()).hexdigest()[:32]
+    digest = memory.words_hash or hashlib.sha256(words.encode()).hexdigest()[:32]
     return said_key(memory.tenant, memory.user_id, memory.kind, digest)
 
 
@@ -201,7 +202,8 @@ def entity_from(domain: Domain, props: Mapping[str, object]) -> Entity:
     for name, value in values.items():
         if name in declared:
             # a store may give back 5.0 as 5
-            own[name] = float(value) if declared[name].type == "float" else value
+            number = declared[name].type == "float" and not is_sealed(value)
+            own[name] = float(value) if number else value
     return Entity(
         key=values["key"],
         type=ref.type,
@@ -240,7 +242,9 @@ def merged_props(domain: Domain, row: EntityRow, stored: Mapping[str, object]) -
         before = times.get(name)
         # equal times: the later call wins, as it does for a correction in the same second
         if before is None or row.observed_at >= before:
-            values[name], times[name] = value, row.observed_at
+            # the same value sealed anew is no news
+            values[name] = values[name] if same_value(values.get(name), value) else value
+            times[name] = row.observed_at
     latest = max(time for time in (*times.values(), row.observed_at, newest) if time is not None)
     behind = {
         name: time.isoformat()
@@ -272,6 +276,8 @@ def key_props(key: ApiKey) -> Props:
         "created_at": key.created_at,
         "expires_at": key.expires_at,
         "revoked_at": key.revoked_at,
+        "previous_hash": key.previous_hash,
+        "previous_until": key.previous_until,
     }
 
 
@@ -288,6 +294,8 @@ def key_from(props: Mapping[str, object]) -> ApiKey:
         created_at=values["created_at"],
         expires_at=values.get("expires_at"),
         revoked_at=values.get("revoked_at"),
+        previous_hash=values.get("previous_hash"),
+        previous_until=values.get("previous_until"),
     )
 
 

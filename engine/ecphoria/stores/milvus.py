@@ -9,6 +9,7 @@ from ecphoria.model import EmbeddingSpec
 from ecphoria.stores.milvus_collections import Collections
 from ecphoria.stores.milvus_connection import MilvusConnection
 from ecphoria.stores.milvus_errors import all_done
+from ecphoria.stores.milvus_filter import user_expression
 from ecphoria.stores.milvus_rows import MilvusRows
 from ecphoria.stores.ports import Generation, IndexInfo, ServerInfo, VectorRows
 from ecphoria_schema.domain import KINDS, Kind
@@ -67,6 +68,23 @@ class MilvusIndex(MilvusRows):
         # what is forgotten must not live on in what is kept to go back to, or being filled
         for name in await self._collections.idle() if keys else ():
             await self._delete(name, keys)
+
+    async def count_user(self, tenant: str, user_id: str) -> int:
+        """See `VectorRows.count_user`; also in generations that do not serve."""
+        count = await super().count_user(tenant, user_id)
+        filter_ = user_expression(tenant, user_id)
+        for name in await self._collections.idle():
+            await self._collections.load(name)
+            count += await self._count_in(name, filter_)
+        return count
+
+    async def delete_user(self, tenant: str, user_id: str) -> int:
+        """See `VectorRows.delete_user`; also from generations that do not serve."""
+        count = await super().delete_user(tenant, user_id)
+        for name in await self._collections.idle():
+            await self._collections.load(name)
+            count += await self._delete_user(name, tenant, user_id)
+        return count
 
     async def prepare(self, spec: EmbeddingSpec) -> None:
         """See `VectorIndex.prepare`."""

@@ -82,6 +82,15 @@ def tenant_expression(tenant: str) -> str:
     return f"tenant == {literal(tenant)}"
 
 
+def user_expression(tenant: str, user_id: str) -> str:
+    """Return the expression for all rows of one user.
+
+    Raises:
+        InvalidScope: When tenant or user is empty; that never means "all".
+    """
+    return f"{tenant_expression(tenant)} and user_id == {literal(stored_user(user_id))}"
+
+
 def expression(filter_: VectorFilter) -> str:
     """Return the expression of a filter.
 

@@ -37,6 +37,7 @@ from ecphoria.stores.milvus_filter import (
     moment,
     stored_user,
     tenant_expression,
+    user_expression,
 )
 from ecphoria.stores.ports import IndexedRow, TermHit, VectorFilter, VectorHit, VectorRow
 from ecphoria_schema.domain import KINDS, Kind
@@ -258,6 +259,39 @@ class MilvusRows:
         filter_ = "" if tenant is None else tenant_expression(tenant)
         counts = [await self.count_of(kind, filter_) for kind in KINDS]
         return sum(counts)
+
+    async def count_user(self, tenant: str, user_id: str) -> int:
+        """See `VectorRows.count_user`."""
+        counts = [
+            await self._count_in(self._collection(kind), user_expression(tenant, user_id))
+            for kind in KINDS
+        ]
+        return sum(counts)
+
+    async def delete_user(self, tenant: str, user_id: str) -> int:
+        """See `VectorRows.delete_user`."""
+        counts = [
+            await self._delete_user(self._collection(kind), tenant, user_id) for kind in KINDS
+        ]
+        return sum(counts)
+
+    async def _delete_user(self, name: str, tenant: str, user_id: str) -> int:
+        filter_ = user_expression(tenant, user_id)
+        count = await self._count_in(name, filter_)
+        if count:
+            await self._connection.call(f"deleting from {name}", "delete", name, filter=filter_)
+        return count
+
+    async def _count_in(self, name: str, filter_: str) -> int:
+        rows: Any = await self._connection.read(
+            f"counting in {name}",
+            "query",
+            name,
+            filter=filter_,
+            output_fields=["count(*)"],
+            consistency_level="Strong",
+        )
+        return int(rows[0]["count(*)"])
 
     async def count_of(self, kind: Kind, filter_: str = "") -> int:
         """Return how many rows of a kind an expression finds, read with strong consistency."""

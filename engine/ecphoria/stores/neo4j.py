@@ -7,8 +7,11 @@ from neo4j import AsyncDriver
 from ecphoria.model import Edge, entity_key
 from ecphoria.stores.graph_rows import entity_from, memory_from, source_from, split_key
 from ecphoria.stores.neo4j_connection import Row, records
+from ecphoria.stores.neo4j_data_keys import Neo4jDataKeys
 from ecphoria.stores.neo4j_entities import Neo4jEntities
+from ecphoria.stores.neo4j_forgetting import Neo4jForgetting
 from ecphoria.stores.neo4j_keys import Neo4jKeys
+from ecphoria.stores.neo4j_listing import Neo4jListing
 from ecphoria.stores.neo4j_memories import Neo4jMemories
 from ecphoria.stores.neo4j_reading import Neo4jReading
 from ecphoria.stores.ports import ExpandQuery, Expansion
@@ -16,7 +19,15 @@ from ecphoria_schema.domain import Domain
 from ecphoria_schema.expansion import expansion_query
 
 
-class Neo4jGraph(Neo4jEntities, Neo4jMemories, Neo4jReading, Neo4jKeys):
+class Neo4jGraph(
+    Neo4jEntities,
+    Neo4jMemories,
+    Neo4jReading,
+    Neo4jListing,
+    Neo4jKeys,
+    Neo4jDataKeys,
+    Neo4jForgetting,
+):
     """`GraphStore` over the neo4j driver."""
 
     def __init__(

@@ -20,10 +20,12 @@ from ecphoria.stores.neo4j_connection import (
     run,
     whole_second,
 )
+from ecphoria.stores.neo4j_forgetting import refuse_forgotten
 from ecphoria.stores.ports import EntityRow, EntityWrite, RelatedQuery, RelationRow
 from ecphoria_schema.domain import Domain, Relation
 from ecphoria_schema.expansion import names_of_query, names_query
 from ecphoria_schema.queries import query
+from ecphoria_schema.reading import entities_query
 
 # How many entities of a type lend their names to a text (notes: a user may own thousands).
 MAX_NAMED = 2_000
@@ -41,6 +43,7 @@ class Neo4jEntities(Neo4jConnection):
     ) -> None:
         """Use a driver; `open` makes one."""
         super().__init__(driver, database, domain, timeout_s)
+        self._entities = entities_query(domain)
         self._names = names_query(domain)
         self._names_of = names_of_query(domain)
         self._shared_names = names_query(domain, shared_only=True)
@@ -48,12 +51,17 @@ class Neo4jEntities(Neo4jConnection):
         self._depth = _depths(domain)
 
     async def upsert_entities(
-        self, tenant: str, entities: Sequence[EntityRow], relations: Sequence[RelationRow]
+        self,
+        tenant: str,
+        entities: Sequence[EntityRow],
+        relations: Sequence[RelationRow],
+        unless: Sequence[str] = (),
     ) -> EntityWrite:
         """See `GraphStore.upsert_entities`."""
         now = whole_second()
 
         async def work(tx: AsyncManagedTransaction) -> EntityWrite:
+            await refuse_forgotten(tx, unless)
             outcomes = await self._merge_entities(tx, tenant, entities, now)
             created = await self._merge_relations(tx, tenant, relations, now)
             await self._link_mentions(tx, tenant, entities, relations)
@@ -252,7 +260,13 @@ class Neo4jEntities(Neo4jConnection):
         self, tenant: str, user_id: str | None, refs: Sequence[EntityRef]
     ) -> tuple[Entity, ...]:
         """See `GraphStore.visible_entities`."""
-        rows = await self._by_label("entities", tenant, refs)
+        keys: dict[str, list[str]] = {f"keys_{label}": [] for label in self._domain.entities}
+        for ref in dict.fromkeys(refs):
+            if ref.type in self._domain.entities:
+                keys[f"keys_{ref.type}"].append(entity_key(tenant, ref))
+        if not any(keys.values()):
+            return ()
+        rows = await self._read("reading entities", records(self._entities, p=keys))
         found = (entity_from(self._domain, row["props"]) for row in rows)
         return tuple(
             entity for entity in found if self._is_visible(entity.type, entity.user_id, user_id)
@@ -280,6 +294,13 @@ class Neo4jEntities(Neo4jConnection):
         """See `GraphStore.existing_entities`."""
         rows = await self._by_label("existing", tenant, refs)
         return frozenset(split_key(row["key"])[1] for row in rows)
+
+    async def owners(
+        self, tenant: str, refs: Sequence[EntityRef]
+    ) -> Mapping[EntityRef, str | None]:
+        """See `GraphStore.owners`."""
+        rows = await self._by_label("existing", tenant, refs)
+        return {split_key(row["key"])[1]: row["user_id"] for row in rows}
 
     async def _by_label(self, name: str, tenant: str, refs: Sequence[EntityRef]) -> list[Row]:
         groups: dict[str, list[str]] = defaultdict(list)

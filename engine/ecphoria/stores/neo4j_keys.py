@@ -11,6 +11,9 @@ from ecphoria.stores.graph_rows import key_from, key_props, source_from
 from ecphoria.stores.neo4j_connection import Neo4jConnection, records, run
 from ecphoria_schema.queries import query
 
+# What rotation writes: not who the key is for, nor whether it was revoked meanwhile.
+ROTATED = ("secret_hash", "previous_hash", "previous_until", "expires_at")
+
 
 class Neo4jKeys(Neo4jConnection):
     """The part of `GraphStore` that is about keys, sources and counts."""
@@ -27,6 +30,16 @@ class Neo4jKeys(Neo4jConnection):
         await self._write(
             "saving an API key", records(query("save_api_key"), id=key.id, props=key_props(key))
         )
+
+    async def rotate_api_key(self, key: ApiKey, expected_hash: str) -> bool:
+        """See `GraphStore.rotate_api_key`."""
+        given = key_props(key)
+        props = {name: given[name] for name in ROTATED}
+        rows = await self._write(
+            "rotating an API key",
+            records(query("rotate_api_key"), id=key.id, expected=expected_hash, props=props),
+        )
+        return bool(rows)
 
     async def api_key(self, key_id: str) -> ApiKey | None:
         """See `GraphStore.api_key`."""

@@ -9,7 +9,6 @@ from datetime import datetime
 from neo4j import AsyncManagedTransaction
 
 from ecphoria.decay import archive_at, refreshed
-from ecphoria.language.folding import fold
 from ecphoria.model import IndexState, Link, Memory, Standing, Status, entity_key, memory_key
 from ecphoria.stores.graph_rows import (
     memory_from,
@@ -21,6 +20,7 @@ from ecphoria.stores.graph_rows import (
     source_key,
 )
 from ecphoria.stores.neo4j_connection import Neo4jConnection, Row, grouped, records, run
+from ecphoria.stores.neo4j_forgetting import refuse_forgotten
 from ecphoria.stores.ports import (
     CONTEXT_MEMORIES,
     Changed,
@@ -31,7 +31,7 @@ from ecphoria.stores.ports import (
     Reinforcement,
     Uses,
 )
-from ecphoria.timeline import Claimant, Place, Replacement, alone, may_replace, places
+from ecphoria.timeline import Claimant, Place, Replacement, alone, may_replace, places, said_value
 from ecphoria_schema.domain import Kind, KindPolicy
 from ecphoria_schema.queries import query
 
@@ -60,7 +60,7 @@ class _Stood:
         memory = self.memory
         return Claimant(
             key=memory.key,
-            value=fold(memory.value or ""),
+            value=said_value(memory),
             valid_from=memory.valid_from,
             stated_until=memory.stated_until,
             fixed_until=memory.fixed_until,
@@ -91,12 +91,14 @@ class Neo4jMemories(Neo4jConnection):
         token: str,
         now: datetime,
         reinforced: Sequence[Reinforcement] = (),
+        unless: Sequence[str] = (),
     ) -> MemoriesWritten:
         """See `GraphStore.write_memories`."""
         # one order of keys for all writers, so that two batches cannot wait for each other
         ordered = sorted(new, key=lambda item: item.memory.key)
 
         async def work(tx: AsyncManagedTransaction) -> MemoriesWritten:
+            await refuse_forgotten(tx, unless)
             return await self._write_all(tx, ordered, new, reinforced, token, now)
 
         keys = {item.memory.key for item in ordered} | {item.key for item in reinforced}

@@ -9,6 +9,7 @@ from typing import Literal, Protocol
 
 from ecphoria.model import (
     ApiKey,
+    AuditEntry,
     Edge,
     EmbeddingSpec,
     Entity,
@@ -19,9 +20,12 @@ from ecphoria.model import (
     NamedEntity,
     PropertyValue,
     SourceInfo,
+    Stats,
+    Status,
     Vector,
 )
 from ecphoria_schema.domain import Kind, KindPolicy
+from ecphoria_schema.reading import Step
 
 
 @dataclass(frozen=True, slots=True)
@@ -222,6 +226,75 @@ class MemoryState:
 
 
 @dataclass(frozen=True, slots=True)
+class DataKeyRow:
+    """A data key as stored.
+
+    Attributes:
+        wrapped: Under the master key `master_id`; None = destroyed.
+    """
+
+    key: str
+    tenant: str
+    user_id: str | None
+    wrapped: str | None
+    master_id: str | None
+    created_at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class ForgottenUser:
+    """A user of whom nothing is kept any more, without his id in clear.
+
+    Attributes:
+        key: Graph key: tenant and a keyed hash of the user's id. What is hidden belongs to it.
+        user_id: Only until all of his is removed.
+        receipt: Id of the receipt.
+        by: Who asked for it.
+        counts: What was removed so far, by what it was.
+        lifted_at: When the user was allowed again; None = nothing of him is taken.
+    """
+
+    key: str
+    tenant: str
+    user_id: str | None
+    receipt: str
+    at: datetime
+    by: str
+    reason: str
+    counts: Mapping[str, int] = field(default_factory=dict)
+    finished_at: datetime | None = None
+    lifted_at: datetime | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class RemovedNodes:
+    """What one batch removed: memories by id, and how many entities."""
+
+    memories: tuple[str, ...]
+    entities: int
+
+
+@dataclass(frozen=True, slots=True)
+class AuditQuery:
+    """Which entries of the audit log to read, the newest first.
+
+    Attributes:
+        users: Hashes of one user's id; None = of everybody.
+        before: Id of the entry that the page comes after; empty = from the newest on.
+    """
+
+    tenant: str
+    limit: int
+    before: str = ""
+    users: tuple[str, ...] | None = None
+    principal: str | None = None
+    operation: str | None = None
+    outcome: str | None = None
+    since: datetime | None = None
+    until: datetime | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class RelatedQuery:
     """Which relation to follow from which entities of one type, for which user.
 
@@ -237,6 +310,102 @@ class RelatedQuery:
     other: str
     forward: bool
     limit: int
+
+
+@dataclass(frozen=True, slots=True)
+class RelatedPageQuery:
+    """Which part of a relation's ends to read, for which user, from which entities of one type.
+
+    Attributes:
+        forward: In the relation's own direction.
+        after: Graph key; ends follow it in order of their keys.
+        limit: Most entities for each start.
+    """
+
+    tenant: str
+    user_id: str
+    refs: tuple[EntityRef, ...]
+    relation: str
+    other: str
+    forward: bool
+    after: str
+    limit: int
+
+
+@dataclass(frozen=True, slots=True)
+class ListQuery:
+    """Which of a user's memories to list, newest first.
+
+    Attributes:
+        now: What has expired by then is left out.
+        since: The earliest moment at which they happened.
+        until: They happened before this moment.
+        entity: Graph key of what they are about; None = of anything.
+        shared: Also what the tenant shares.
+    """
+
+    tenant: str
+    user_id: str
+    privacy: tuple[str, ...]
+    now: datetime
+    since: datetime
+    until: datetime
+    kinds: tuple[Kind, ...]
+    statuses: tuple[Status, ...]
+    topics: tuple[str, ...] = ()
+    sources: tuple[str, ...] = ()
+    entity: str | None = None
+    valid_at: datetime | None = None
+    shared: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class ConflictQuery:
+    """Whose contradicting memories to read.
+
+    Attributes:
+        at: They contradict each other at this moment.
+    """
+
+    tenant: str
+    user_id: str
+    privacy: tuple[str, ...]
+    at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class InConflict:
+    """A memory that contradicts another: what tells where it belongs.
+
+    Attributes:
+        recorded_at: Never changes, unlike what the memory contradicts.
+    """
+
+    id: str
+    topic: str | None
+    recorded_at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class StepStarts:
+    """From where to take a step.
+
+    Attributes:
+        keys: Graph keys of entities that the user may see.
+        cap: Most ends for each start.
+    """
+
+    keys: tuple[str, ...]
+    cap: int
+
+
+@dataclass(frozen=True, slots=True)
+class Neighbour:
+    """What one step from an entity leads to."""
+
+    step: Step
+    start: str
+    entity: Entity
 
 
 @dataclass(frozen=True, slots=True)
@@ -323,11 +492,22 @@ class GraphStore(Protocol):
         ...
 
     async def upsert_entities(
-        self, tenant: str, entities: Sequence[EntityRow], relations: Sequence[RelationRow]
+        self,
+        tenant: str,
+        entities: Sequence[EntityRow],
+        relations: Sequence[RelationRow],
+        unless: Sequence[str] = (),
     ) -> EntityWrite:
         """Write entities and relations in one transaction, or nothing.
 
+        Args:
+            tenant: Whose.
+            entities: The entities.
+            relations: Between these or others.
+            unless: Keys of the tombstones of the users whose they are.
+
         Raises:
+            UserForgotten: When a tombstone is in force.
             MissingEntity: When a relation's end does not exist; its path names the relation.
             CardinalityViolated: When a relation would break the domain's cardinality.
         """
@@ -339,6 +519,7 @@ class GraphStore(Protocol):
         token: str,
         now: datetime,
         reinforced: Sequence[Reinforcement] = (),
+        unless: Sequence[str] = (),
     ) -> MemoriesWritten:
         """Write memories with all that connects them, in one transaction; each is marked pending.
 
@@ -352,6 +533,10 @@ class GraphStore(Protocol):
             now: When this is recorded; at the earliest when the last one of the same attribute
                 was, so that what was known when has one order, whatever clocks say.
             reinforced: Memories that were said again under another id.
+            unless: Keys of the tombstones of the users whose they are.
+
+        Raises:
+            UserForgotten: When a tombstone is in force: nothing was written.
         """
         ...
 
@@ -472,6 +657,50 @@ class GraphStore(Protocol):
         """Return, for each entity, the user's own or shared entities at a relation's other end."""
         ...
 
+    async def list_memories(
+        self, query: ListQuery, after: tuple[datetime, str] | None, limit: int
+    ) -> tuple[Memory, ...]:
+        """Return memories, the newest first, ties by key from the last on, in one round trip.
+
+        Args:
+            query: Which.
+            after: When the last one of the page before happened, and its key.
+            limit: How many at most.
+        """
+        ...
+
+    async def count_listed(self, query: ListQuery) -> int:
+        """Return how many memories `list_memories` would return without a limit."""
+        ...
+
+    async def list_entities(
+        self, tenant: str, user_id: str, type_: str, after: str, limit: int
+    ) -> tuple[Entity, ...]:
+        """Return the user's own, or the tenant's shared, entities of a type, by key after a key."""
+        ...
+
+    async def count_entities(self, tenant: str, user_id: str, type_: str) -> int:
+        """Return how many entities `list_entities` would return without a limit."""
+        ...
+
+    async def related_page(self, query: RelatedPageQuery) -> Mapping[EntityRef, tuple[Entity, ...]]:
+        """Return a part of what `related` does, in order of keys; no scan cap leaves any out."""
+        ...
+
+    async def conflicts(self, query: ConflictQuery) -> tuple[tuple[InConflict, InConflict], ...]:
+        """Return each two current memories of a user that contradict each other."""
+        ...
+
+    async def neighbours(
+        self, tenant: str, user_id: str, starts: Mapping[Step, StepStarts]
+    ) -> tuple[Neighbour, ...]:
+        """Take steps from entities to what the user may see, in one round trip."""
+        ...
+
+    async def stats(self, tenant: str, user_id: str | None) -> Stats:
+        """Count what there is, of a user or of the whole tenant, in one round trip."""
+        ...
+
     async def lease_pending(
         self, worker: str, limit: int, now: datetime, until: datetime, after: str = ""
     ) -> tuple[PendingMemory, ...]:
@@ -513,6 +742,14 @@ class GraphStore(Protocol):
         """Create or replace an API key."""
         ...
 
+    async def rotate_api_key(self, key: ApiKey, expected_hash: str) -> bool:
+        """Give a key the secrets and the end of `key`, if its secret is still the expected one.
+
+        Returns:
+            False when it has another secret by now, was revoked, or is gone: nothing was written.
+        """
+        ...
+
     async def api_key(self, key_id: str) -> ApiKey | None:
         """Return an API key."""
         ...
@@ -523,6 +760,121 @@ class GraphStore(Protocol):
 
     async def counts(self, tenant: str) -> Mapping[str, int]:
         """Return how many nodes there are of each label, and ``pending`` rows."""
+        ...
+
+    async def owners(
+        self, tenant: str, refs: Sequence[EntityRef]
+    ) -> Mapping[EntityRef, str | None]:
+        """Return the users that entities belong to; those that are not there are left out."""
+        ...
+
+    async def data_keys(self, keys: Sequence[str]) -> tuple[DataKeyRow, ...]:
+        """Return the data keys that there are, destroyed ones too."""
+        ...
+
+    async def make_data_keys(
+        self, rows: Sequence[DataKeyRow], master_id: str, check: str
+    ) -> tuple[DataKeyRow, ...]:
+        """Keep data keys where there are none; return what is there then: the first wins.
+
+        Args:
+            rows: The new ones, all wrapped by one master key.
+            master_id: The id of that one; it is noted as in use.
+            check: What tells later whether somebody has that master key.
+        """
+        ...
+
+    async def master_keys(self) -> Mapping[str, str]:
+        """Return the ids of the master keys in use, each with what it can be checked by."""
+        ...
+
+    async def count_data_keys(self) -> Mapping[str, int]:
+        """Return how many data keys each master key wraps; those destroyed under ``""``."""
+        ...
+
+    async def data_keys_not_under(
+        self, master_id: str, after: str, limit: int
+    ) -> tuple[DataKeyRow, ...]:
+        """Return data keys that another master key wraps, by key after a key."""
+        ...
+
+    async def rewrap_data_keys(
+        self, rows: Sequence[tuple[DataKeyRow, str]], master_id: str, check: str
+    ) -> int:
+        """Keep data keys as wrapped anew, where they still are as read; return how many were."""
+        ...
+
+    async def drop_unused_master_keys(self, current: str) -> None:
+        """Forget which master keys were in use, but for those that are, and the current one."""
+        ...
+
+    async def destroy_data_key(self, row: DataKeyRow) -> bool:
+        """Destroy a data key, leaving a mark that none may take its place.
+
+        Args:
+            row: Whose; `created_at` is the present moment.
+
+        Returns:
+            Whether there was one.
+        """
+        ...
+
+    async def drop_destroyed_key(self, key: str) -> None:
+        """Take the mark of a destroyed data key away."""
+        ...
+
+    async def forgotten_users(self, keys: Sequence[str]) -> Mapping[str, ForgottenUser]:
+        """Return the tombstones that there are, by key; also those that do not count any more."""
+        ...
+
+    async def hide_user(self, user: ForgottenUser, token: str) -> int:
+        """Leave a tombstone and hide all that is the user's, in one transaction.
+
+        From then on no reader finds it. Done again, it hides what came meanwhile, and a tombstone
+        that is in force keeps its receipt.
+
+        Returns:
+            How many memories and entities were hidden now.
+        """
+        ...
+
+    async def remove_hidden(self, key: str, limit: int, token: str, now: datetime) -> RemovedNodes:
+        """Remove some of what is hidden under a tombstone, and count it there.
+
+        Memories come first, then entities; when there is nothing more, nothing is removed.
+        """
+        ...
+
+    async def count_removed(self, key: str, counts: Mapping[str, int], now: datetime) -> None:
+        """Add what was removed elsewhere to a tombstone's counts."""
+        ...
+
+    async def finish_forgetting(self, key: str, now: datetime) -> ForgottenUser:
+        """Note that all is removed, and drop the user's id; return the tombstone."""
+        ...
+
+    async def unfinished_forgetting(
+        self, before: datetime, limit: int
+    ) -> tuple[ForgottenUser, ...]:
+        """Return users whose removal began, and went on last, before a moment."""
+        ...
+
+    async def allow_forgotten(self, keys: Sequence[str], now: datetime, by: str) -> bool:
+        """Put a tombstone out of force, if all is removed; tell whether one was in force."""
+        ...
+
+    async def traces_of_user(
+        self, tenant: str, user_id: str, keys: Sequence[str], data_key: str
+    ) -> Mapping[str, int]:
+        """Count what the graph has of a user, hidden things under these tombstones included."""
+        ...
+
+    async def write_audit(self, entries: Sequence[AuditEntry]) -> None:
+        """Add entries to the audit log; one that is there already stays as it is."""
+        ...
+
+    async def audit_entries(self, query: AuditQuery) -> tuple[AuditEntry, ...]:
+        """Return entries of the audit log, the newest first."""
         ...
 
 
@@ -695,6 +1047,17 @@ class VectorRows(Protocol):
 
     async def count(self, tenant: str | None = None) -> int:
         """Return how many rows there are, read with strong consistency."""
+        ...
+
+    async def count_user(self, tenant: str, user_id: str) -> int:
+        """Return how many rows a user has, read with strong consistency.
+
+        Rows of the index include those in collections that do not serve.
+        """
+        ...
+
+    async def delete_user(self, tenant: str, user_id: str) -> int:
+        """Delete all rows of a user; return how many there were."""
         ...
 
 

@@ -11,6 +11,7 @@ import structlog
 
 from ecphoria.errors import IdConflict
 from ecphoria.model import EntityRef, SessionKey, Turn, utc
+from ecphoria.sealed import compared
 from ecphoria.stores.ports import ServerInfo
 from ecphoria.stores.session_port import (
     KEPT_DAYS,
@@ -18,6 +19,7 @@ from ecphoria.stores.session_port import (
     NewTurn,
     SessionState,
     Summary,
+    UserSessions,
     id_taken,
 )
 
@@ -103,7 +105,7 @@ class InProcessSessions:
             session.entities.clear()
         known = session.ids.get(turn.id)
         if known is not None:
-            if (known.speaker, known.text) != (turn.speaker, turn.text):
+            if (known.speaker, compared(known.text)) != (turn.speaker, compared(turn.text)):
                 raise IdConflict(id_taken(turn.id), path=("turn_id",))
             return known.number
         number = session.last + 1
@@ -141,7 +143,7 @@ class InProcessSessions:
         if (
             session is None
             or (session.series, session.start) != (state.series, state.start)
-            or session.said() != state.summary
+            or _made(session.said()) != _made(state.summary)
         ):
             return False
         session.summary = summary
@@ -236,6 +238,28 @@ class InProcessSessions:
         """See `SessionStore.set_aside`."""
         return tuple(self._aside.get(key, (None, ()))[1])
 
+    async def of_user(self, tenant: str, user_id: str) -> UserSessions:
+        """See `SessionStore.of_user`."""
+        keys = self._of_user(tenant, user_id)
+        turns = sum(len(self._sessions[key].turns) for key in keys if key in self._sessions)
+        aside = sum(len(self._aside[key][1]) for key in keys if key in self._aside)
+        return UserSessions(len(keys), turns + aside)
+
+    async def drop_user(self, tenant: str, user_id: str) -> UserSessions:
+        """See `SessionStore.drop_user`."""
+        dropped = await self.of_user(tenant, user_id)
+        for key in self._of_user(tenant, user_id):
+            self._sessions.pop(key, None)
+            self._aside.pop(key, None)
+        return dropped
+
+    def _of_user(self, tenant: str, user_id: str) -> set[SessionKey]:
+        return {
+            key
+            for key in (*self._sessions, *self._aside)
+            if (key.tenant, key.user_id) == (tenant, user_id)
+        }
+
     def _is_over(self, session: _Session, now: datetime) -> bool:
         return now - session.last_at >= self._ttl
 
@@ -248,3 +272,8 @@ class InProcessSessions:
             log.error("turns were never flushed", turns=len(session.turns), tenant=key.tenant)
         while self._aside and next(iter(self._aside.values()))[0] + _KEPT <= now:
             self._aside.popitem(last=False)
+
+
+def _made(summary: Summary) -> tuple[int, int]:
+    # its text may be sealed here and clear there
+    return summary.upto, summary.made_at

@@ -92,6 +92,14 @@ class FlushLease:
     last: int
 
 
+@dataclass(frozen=True, slots=True)
+class UserSessions:
+    """How many sessions of a user are kept, and how many turns in them."""
+
+    sessions: int
+    turns: int
+
+
 class SessionStore(Protocol):
     """Conversations under way, each under its exact key."""
 
@@ -211,6 +219,14 @@ class SessionStore(Protocol):
 
         They are kept for `KEPT_DAYS` after the last of them.
         """
+        ...
+
+    async def of_user(self, tenant: str, user_id: str) -> UserSessions:
+        """Count what is kept of a user, refused turns included."""
+        ...
+
+    async def drop_user(self, tenant: str, user_id: str) -> UserSessions:
+        """Drop all that is kept of a user, whatever it waits for; return what there was."""
         ...
 
 

@@ -15,6 +15,7 @@ import asyncio
 import contextlib
 import hashlib
 import json
+import re
 from collections.abc import AsyncIterator, Collection, Sequence
 from datetime import UTC, datetime, timedelta
 from functools import cache
@@ -45,6 +46,7 @@ from ecphoria.errors import (
     StoreUnavailable,
 )
 from ecphoria.model import EntityRef, SessionKey, Turn
+from ecphoria.sealed import compared
 from ecphoria.stores.ports import ServerInfo
 from ecphoria.stores.session_port import (
     KEPT_DAYS,
@@ -52,6 +54,7 @@ from ecphoria.stores.session_port import (
     NewTurn,
     SessionState,
     Summary,
+    UserSessions,
     id_taken,
 )
 
@@ -61,6 +64,8 @@ _SCHEMES = ("redis://", "rediss://", "unix://")
 _CONNECTIONS = 32
 _RETRIES = 3
 _IDLE_CHECK_S = 30
+# Names looked at in one round trip.
+_SCANNED = 1_000
 _KEPT_MS = int(timedelta(days=KEPT_DAYS) / timedelta(milliseconds=1))
 _PASSING = (RedisConnectionError, BusyLoadingError, ReadOnlyError, OSError)
 _REFUSED = (AuthenticationError, AuthenticationWrongNumberOfArgsError, NoPermissionError)
@@ -119,6 +124,7 @@ class RedisSessions:
                 "turns",
                 "drop_turns",
                 "end_flush",
+                "drop_session",
             )
         }
 
@@ -268,6 +274,38 @@ class RedisSessions:
         numbered = (item.split(b":", 1) for item in items)
         return tuple(turn for number, raw in numbered for turn in _decoded([raw], int(number)))
 
+    async def of_user(self, tenant: str, user_id: str) -> UserSessions:
+        """See `SessionStore.of_user`."""
+        members = await self._members_of(tenant, user_id)
+        turns = 0
+        async with self._translated("counting turns of a user"):
+            for member in members:
+                for name in self._keys(member, "turns", "aside"):
+                    length: Any = self._redis.llen(name)
+                    turns += await length
+        return UserSessions(len(members), turns)
+
+    async def drop_user(self, tenant: str, user_id: str) -> UserSessions:
+        """See `SessionStore.drop_user`."""
+        members = await self._members_of(tenant, user_id)
+        turns = 0
+        for member in members:
+            keys = self._keys(member, "head", "turns", "ids", "entities", "aside", "index")
+            turns += int(await self._run("drop_session", keys, [member]))
+        return UserSessions(len(members), turns)
+
+    async def _members_of(self, tenant: str, user_id: str) -> list[str]:
+        """Return the names of a user's sessions: those with turns, and those with refused ones."""
+        # `quote` leaves nothing that means more than itself in a pattern; a prefix may
+        own = ":".join(quote(part, safe="") for part in (tenant, user_id))
+        head = f"{self._prefix}:session:"
+        members: set[str] = set()
+        async with self._translated("looking for sessions of a user"):
+            pattern = f"{_literally(head)}{own}:*"
+            async for name in self._redis.scan_iter(match=pattern, count=_SCANNED):
+                members.add(name.decode().removeprefix(head).rpartition(":")[0])
+        return sorted(members)
+
     def _keys(self, member: str, *parts: str) -> list[str]:
         return [
             f"{self._prefix}:sessions"
@@ -309,6 +347,11 @@ def _member(key: SessionKey) -> str:
     return ":".join(quote(part, safe="") for part in (key.tenant, key.user_id, key.session_id))
 
 
+def _literally(text: str) -> str:
+    """Return a text as a pattern that only it matches."""
+    return re.sub(r"([\\*?\[\]^])", r"\\\1", text)
+
+
 def _key(member: bytes) -> SessionKey:
     tenant, user_id, session_id = (unquote(part) for part in member.decode().split(":"))
     return SessionKey(tenant, user_id, session_id)
@@ -327,7 +370,7 @@ def _moment(milliseconds: bytes | int) -> datetime:
 
 
 def _fingerprint(turn: NewTurn) -> str:
-    return hashlib.sha256(f"{turn.speaker}:{turn.text}".encode()).hexdigest()[:32]
+    return hashlib.sha256(f"{turn.speaker}:{compared(turn.text)}".encode()).hexdigest()[:32]
 
 
 def _encoded(turn: NewTurn) -> str:

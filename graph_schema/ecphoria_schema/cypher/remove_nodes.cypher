@@ -1,3 +1,3 @@
 UNWIND $keys AS k
 MATCH (n:__LABEL__ {key: k})
-RETURN properties(n) AS props
+DETACH DELETE n

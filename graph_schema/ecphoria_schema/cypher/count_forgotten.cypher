@@ -1,0 +1,2 @@
+MATCH (f:ForgottenUser {key: $key})
+SET f.counts = $counts, f.touched_at = $now

@@ -1,0 +1,2 @@
+MATCH (n:Mention {owner: $owner})
+RETURN count(n) AS count

@@ -1,0 +1,2 @@
+MATCH (d:DataKey {key: $key}) WHERE d.destroyed_at IS NOT NULL
+DELETE d

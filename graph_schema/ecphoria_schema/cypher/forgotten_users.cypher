@@ -1,0 +1,3 @@
+UNWIND $keys AS k
+MATCH (f:ForgottenUser {key: k})
+RETURN properties(f) AS props

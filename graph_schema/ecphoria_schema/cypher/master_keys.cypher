@@ -1,0 +1,2 @@
+MATCH (m:MasterKey)
+RETURN m.key AS key, m.check AS check

@@ -1,0 +1,3 @@
+UNWIND $keys AS k
+MATCH (n:Mention {entity: k})
+DELETE n

@@ -1,0 +1,2 @@
+MATCH (n:Mention {owner: $owner})
+DELETE n

@@ -1,0 +1,3 @@
+MATCH (f:ForgottenUser {key: $key})
+SET f.token = $token
+RETURN f.counts AS counts

@@ -1,0 +1,1 @@
+CREATE INDEX memory_user_id IF NOT EXISTS FOR (n:Memory) ON (n.user_id);
