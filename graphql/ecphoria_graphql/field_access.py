@@ -7,17 +7,19 @@ says here what it is.
 from __future__ import annotations
 
 import functools
+import inspect
 from typing import TYPE_CHECKING, Any, Final
 
 from ecphoria.errors import Forbidden
 from ecphoria.governance.access import Operation, check_access
+from ecphoria.model import AuditOutcome
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Awaitable, Callable
 
     from graphql import GraphQLSchema
 
-    from ecphoria_graphql.context import Info
+    from ecphoria_graphql.context import Context, Info
 
 FIELD_OPERATIONS: Final[dict[str, Operation]] = {
     "Query.attributeHistory": Operation.READ,
@@ -52,6 +54,10 @@ FIELD_OPERATIONS: Final[dict[str, Operation]] = {
 }
 
 
+# Of these the engine puts refusals on record itself, once it is called.
+_ON_RECORD: Final = frozenset({Operation.UPSERT_ENTITIES, Operation.CHANGE, Operation.FORGET})
+
+
 def top_level_fields(schema: GraphQLSchema) -> list[str]:
     """Return the names of all top-level fields, e.g. ``Query.recall``."""
     roots = (schema.query_type, schema.mutation_type, schema.subscription_type)
@@ -81,7 +87,34 @@ def _guarded(resolver: Callable[..., Any], field: str) -> Callable[..., Any]:
         if operation is None:
             msg = f"{field} is open to no role"
             raise Forbidden(msg)
-        check_access(info.context.scope, operation)
-        return resolver(root, info, **arguments)
+        refused = functools.partial(_note_refusal, info.context, field, arguments.get("userId"))
+        try:
+            check_access(info.context.scope, operation)
+        except Forbidden as error:
+            refused(error)
+            raise
+        found = resolver(root, info, **arguments)
+        if operation in _ON_RECORD or not inspect.isawaitable(found):
+            return found
+        return _watched(found, refused)
 
     return guarded
+
+
+def _note_refusal(context: Context, field: str, user_id: object, error: Forbidden) -> None:
+    user = user_id if isinstance(user_id, str) else None
+    context.engine.audit.note(
+        context.scope,
+        field.partition(".")[2],
+        user,
+        outcome=AuditOutcome.REFUSED,
+        code=error.code,
+    )
+
+
+async def _watched(found: Awaitable[Any], refused: Callable[[Forbidden], None]) -> Any:  # noqa: ANN401 - any field's
+    try:
+        return await found
+    except Forbidden as error:
+        refused(error)
+        raise

@@ -380,3 +380,21 @@ def _wait_for(done: Any, process: subprocess.Popen[bytes]) -> None:
         assert process.poll() is None, "the worker ended by itself"
         waiting.wait(0.1)
     pytest.fail("the work was not done")
+
+
+def test_a_user_is_forgotten_proved_and_on_record(ecphoria: Ecphoria, tenant: str) -> None:
+    load(ecphoria, tenant, *ORDER, {"id": "m-1", "user_id": "u-1", "text": "包裹来晚了。"})
+    mine = ["u-1", "-t", tenant]
+    before = ecphoria("user", "verify-forgotten", *mine)
+    assert (before.code, "memories" in before.out) == (3, True)
+
+    done = ecphoria("user", "forget", *mine, "--reason", "asked by mail", "--yes", "--json")
+
+    assert (done.code, done.json["removed"]["memories"]) == (0, 1), done.err
+    assert "CLEAN" in ecphoria("user", "verify-forgotten", *mine).out
+    lines = ecphoria("audit", "export", "-t", tenant, "--user", "u-1").out.splitlines()
+    entries = [json.loads(line) for line in lines]
+    assert ("forgetUser", "done") in {(each["operation"], each["outcome"]) for each in entries}
+    assert "u-1" not in str(entries)
+    assert "forgetUser" in ecphoria("audit", "list", "-t", tenant).out
+    assert ecphoria("user", "allow", *mine, "--json").json == {"allowed": True}

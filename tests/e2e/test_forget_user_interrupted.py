@@ -24,7 +24,7 @@ class NoDeletions:
     def __getattr__(self, name):
         return getattr(self.inner, name)
 
-    async def delete_user(self, tenant, user_id):
+    async def delete_user(self, *_of_whom):
         msg = "the index does not answer"
         raise StoreUnavailable(msg)
 

@@ -19,6 +19,7 @@ import pytest
 from websockets.asyncio.client import ClientConnection, connect
 from websockets.typing import Subprotocol
 
+from ecphoria.audit_log import no_audit
 from ecphoria.changes import ChangeFeed
 from ecphoria.errors import InvalidInput, NotFound
 from ecphoria.governance.access import Operation, check_access
@@ -136,6 +137,7 @@ class Shop:
         self.settings = settings
         self.clock = FrozenClock()
         self.graph = Keys()
+        self.audit = no_audit()
         self.changes = ChangeFeed()
         self.queries = QueryCache(settings.query_cache_size)
         self.failure: Exception | None = None

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -261,3 +262,40 @@ async def test_an_operator_erases_what_he_may_not_read(
             assert done["forgotten"] == 1
             assert done["items"][0]["text"] == MASK
         assert await there(api, "u1", "a", "b") == {"b"}
+
+
+OPERATIONS = Path(__file__).parents[2] / "graphql" / "operations"
+
+
+def operation(name: str) -> str:
+    """Return one of the operations that clients copy."""
+    return (OPERATIONS / f"{name}.graphql").read_text("utf-8")
+
+
+async def test_a_user_is_forgotten_and_it_is_on_record(
+    at_noon: Any, tenant: str, api_over: Any
+) -> None:
+    async with api_over(at_noon, tenant=tenant) as api:
+        await remember(api, item("a"), item("b", user="u2"))
+        why = {"userId": "u1", "reason": "用户要求注销"}
+        receipt = (await api.data(operation("forget_user"), **why))["forgetUser"]
+        assert {"what": "memories", "count": 1} in receipt["removed"]
+        assert receipt["finishedAt"] is not None
+        found = (await api.data(operation("verify_forgotten"), userId="u1"))["verifyForgotten"]
+        assert (found["clean"], found["left"], found["receipt"]["id"]) == (True, [], receipt["id"])
+        assert await there(api, "u2", "b") == {"b"}
+        again = (await api.data(REMEMBER, items=[item("a")]))["rememberBatch"]
+        assert again[0]["code"] == "USER_FORGOTTEN"
+        assert (await api.data(operation("allow_forgotten"), userId="u1"))["allowForgotten"]
+
+        page = await api.data(operation("audit_log"), filter={"userId": "u1"}, first=2)
+        shown = [edge["node"] for edge in page["auditLog"]["edges"]]
+        assert [each["operation"] for each in shown] == ["allowForgotten", "verifyForgotten"]
+        cursor = page["auditLog"]["pageInfo"]["endCursor"]
+        rest = await api.data(operation("audit_log"), filter={"userId": "u1"}, after=cursor)
+        (first, *_) = [edge["node"] for edge in rest["auditLog"]["edges"]]
+        assert (first["operation"], first["outcome"]) == ("forgetUser", "DONE")
+        assert "u1" not in str(first["user"])
+    async with api_over(at_noon, tenant=tenant, roles=(Role.OPERATOR,)) as operator:
+        error = await operator.error(operation("audit_log"))
+        assert error["extensions"]["code"] == "FORBIDDEN"

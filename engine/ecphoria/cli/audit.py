@@ -77,8 +77,10 @@ def export(
     """Write all entries to standard output, the newest first, one JSON object a line."""
 
     async def act() -> None:
-        async for entry in _entries(settings, tenant, AuditFilter(user, by, operation)):
-            typer.echo(json.dumps(_view(entry), ensure_ascii=False))
+        entries = _entries(settings, tenant, AuditFilter(user, by, operation))
+        async with contextlib.aclosing(entries):
+            async for entry in entries:
+                typer.echo(json.dumps(_view(entry), ensure_ascii=False))
 
     asyncio.run(act())
 

@@ -82,7 +82,8 @@ def forget(
         print_json(_receipt(receipt))
         return
     _counts(receipt.counts)
-    err().print(f"Forgotten; receipt [bold]{escape(receipt.id)}[/] of {moment(receipt.at)}.")
+    said = f"Forgotten; receipt [bold]{escape(receipt.id)}[/] of {moment(receipt.at)}."
+    err().print(said, soft_wrap=True)
 
 
 @with_settings()
@@ -108,7 +109,8 @@ def verify_forgotten(
             err().print("There is no receipt either: he was not forgotten here.")
         else:
             at = moment(found.receipt.at)
-            err().print(f"Forgotten {at}; receipt [bold]{escape(found.receipt.id)}[/].")
+            said = f"Forgotten {at}; receipt [bold]{escape(found.receipt.id)}[/]."
+            err().print(said, soft_wrap=True)
     else:
         out().print("[red]LEFT[/]:")
         _counts(found.left)

@@ -9,7 +9,7 @@ from datetime import datetime
 from neo4j import AsyncManagedTransaction
 
 from ecphoria.errors import UserForgotten
-from ecphoria.model import AuditEntry
+from ecphoria.model import AuditEntry, AuditOutcome
 from ecphoria.stores.graph_rows import native_props
 from ecphoria.stores.neo4j_connection import Neo4jConnection, Row, records, run
 from ecphoria.stores.ports import AuditQuery, ForgottenUser, RemovedNodes
@@ -273,6 +273,6 @@ def _audit_entry(found: Row) -> AuditEntry:
         operation=props["operation"],
         user=props.get("user"),
         count=props["count"],
-        outcome=props["outcome"],
+        outcome=AuditOutcome(props["outcome"]),
         code=props.get("code"),
     )
