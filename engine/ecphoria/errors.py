@@ -127,7 +127,7 @@ class UserForgotten(InvalidInput):
     """The user was forgotten: nothing of him is kept any more."""
 
     code = "USER_FORGOTTEN"
-    remedy = "Leave it; if he has come back, allow him first (`ecphoria forget allow`)."
+    remedy = "Leave it; if he has come back, allow him first (`ecphoria user allow`)."
 
 
 class LessReliable(InvalidInput):

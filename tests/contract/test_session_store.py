@@ -34,6 +34,7 @@ from ecphoria.stores.session_port import (
     SessionState,
     SessionStore,
     Summary,
+    UserSessions,
 )
 from ecphoria.stores.session_redis import RedisSessions
 from servers.redis_server import RedisServer
@@ -221,6 +222,33 @@ async def test_ids_are_exact(sessions: SessionStore, strange: str) -> None:
         ["4"],
         ["5"],
     ]
+
+
+@pytest.mark.parametrize("strange", ["*", "u-1:x", "[a-z]?", "\\", "会话一", "👩‍👧 Ünï"])
+async def test_a_user_is_dropped_with_all_of_his_and_nobody_else(
+    replica: Replica, strange: str
+) -> None:
+    one, other = replica(), replica()
+    his = [SessionKey("shop", strange, "s-1"), SessionKey("shop", strange, strange)]
+    others = [
+        KEY,
+        SessionKey("shop2", strange, "s-1"),
+        SessionKey("shop", f"{strange}2", "s-1"),
+        SessionKey("shop", "u-1", strange),
+    ]
+    for key in (*his, *others):
+        await say(one, "first", "second", key=key)
+    assert await other.of_user("shop", strange) == UserSessions(2, 4)
+
+    assert await other.drop_user("shop", strange) == UserSessions(2, 4)
+
+    assert await one.of_user("shop", strange) == UserSessions(0, 0)
+    for key in his:
+        assert await texts(one, key=key) == []
+    for key in others:
+        assert await texts(one, key=key) == ["first", "second"]
+    assert sorted(await one.idle(T, 10), key=str) == sorted(others, key=str)
+    assert await one.drop_user("shop", strange) == UserSessions(0, 0)
 
 
 async def test_colliding_ids_of_two_tenants_stay_apart(sessions: SessionStore) -> None:

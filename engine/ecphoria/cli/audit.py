@@ -15,6 +15,7 @@ from ecphoria.cli.common import (
     Tenant,
     cli_scope,
     err,
+    id_column,
     moment,
     open_engine,
     out,
@@ -56,11 +57,20 @@ def show(
 ) -> None:
     """Show the newest entries."""
     found = asyncio.run(_all(settings, tenant, AuditFilter(user, by, operation), limit))
-    table = Table("at", "by", "operation", "user", "count", "outcome", box=None, pad_edge=False)
+    table = Table(
+        id_column("at (UTC)"),
+        "by",
+        "operation",
+        "user",
+        "count",
+        "outcome",
+        box=None,
+        pad_edge=False,
+    )
     for entry in found:
         outcome = entry.outcome.value if entry.code is None else f"{entry.outcome}: {entry.code}"
         cells = (entry.principal, entry.operation, entry.user or "", f"{entry.count:,}", outcome)
-        table.add_row(moment(entry.at), *(Text(cell) for cell in cells))
+        table.add_row(f"{entry.at:%Y-%m-%d %H:%M:%S}", *(Text(cell) for cell in cells))
     out().print(table)
     if not found:
         err().print("There is no such entry.")

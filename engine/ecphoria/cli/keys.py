@@ -72,7 +72,10 @@ def create(
     lifetime = None if days is None else timedelta(days=days)
 
     async def make() -> tuple[ApiKey, str]:
-        async with open_engine(settings) as engine:
+        async with (
+            open_engine(settings) as engine,
+            engine.audit.doing(cli_scope(tenant), "createKey"),
+        ):
             return await create_key(
                 engine.graph,
                 engine.clock,
@@ -141,7 +144,10 @@ def rotate(
     lifetime = None if days is None else timedelta(days=days)
 
     async def renew() -> tuple[ApiKey, str]:
-        async with open_engine(settings) as engine:
+        async with (
+            open_engine(settings) as engine,
+            engine.audit.doing(scope, "rotateKey"),
+        ):
             return await rotate_key(
                 engine.graph,
                 engine.clock,
@@ -167,7 +173,10 @@ def revoke(
     scope = cli_scope(tenant)
 
     async def end() -> ApiKey:
-        async with open_engine(settings) as engine:
+        async with (
+            open_engine(settings) as engine,
+            engine.audit.doing(scope, "revokeKey"),
+        ):
             return await revoke_key(engine.graph, engine.clock, tenant=scope.tenant, key_id=key_id)
 
     key = asyncio.run(end())

@@ -81,7 +81,7 @@ async def _unless_forgotten(
     for shape, index, refs in named if found.forgotten else ():
         for ref in refs:
             if ref.type == root and ref.id in found.forgotten:
-                raise found.refusal(ref.id).at(shape, index)
+                raise found.refusal().at(shape, index)
     return found.keys
 
 

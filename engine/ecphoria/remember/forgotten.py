@@ -23,9 +23,10 @@ class Tombstones:
     forgotten: frozenset[str | None]
 
     @staticmethod
-    def refusal(user_id: str | None) -> UserForgotten:
+    def refusal() -> UserForgotten:
         """Return the error for what is about a forgotten user."""
-        msg = f"the user {user_id!r} was forgotten, and nothing of him is kept"
+        # without his id: logs, and the progress of an import, keep what it says
+        msg = "this user was forgotten, and nothing of him is kept"
         return UserForgotten(msg, path=("user_id",))
 
 

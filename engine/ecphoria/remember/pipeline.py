@@ -188,7 +188,7 @@ async def _read(
     # the parts of a text have ids that a caller might use, too
     for place, clean, extraction, how in read:
         if clean.item.user_id in stones.forgotten:
-            refusal = stones.refusal(clean.item.user_id)
+            refusal = stones.refusal()
             batch.receipts[place] = _rejected(place, items[place].id, refusal)
             continue
         its = keys[clean.item.user_id] if place in hidden else None

@@ -85,7 +85,7 @@ async def remember_turn(
     said = _checked_turn(parts, speaker, text, said_at, turn_id, now)
     named, stones = await asyncio.gather(_named(parts, key, said.text), _tombstones(parts, key))
     if stones is not None and key.user_id in stones.forgotten:
-        raise stones.refusal(key.user_id)
+        raise stones.refusal()
     turn = replace(said, entities=named)
     await parts.sessions.append(key, turn, series=parts.clock.token(), now=now)
     return _shown(parts, scope, key.user_id, await _context(parts, key))
