@@ -6,21 +6,15 @@ loses the last second of them, at worst.
 
 from __future__ import annotations
 
-import asyncio
-import contextlib
-from collections.abc import AsyncIterator, Iterable
+from collections.abc import Iterable
+from contextlib import AbstractAsyncContextManager
 from datetime import datetime
 
-import structlog
-
 from ecphoria.clock import Clock
-from ecphoria.errors import StoreError
+from ecphoria.flushing import flushed
 from ecphoria.stores.ports import GraphStore, Uses
 from ecphoria_schema.domain import Domain
 
-log = structlog.get_logger(__name__)
-
-EVERY_S = 1.0
 # More different memories than this within one second are not counted: the log stays small.
 MAX_KEYS = 10_000
 _BATCH = 500
@@ -68,25 +62,6 @@ class AccessLog:
             written += len(batch)
         return written
 
-    @contextlib.asynccontextmanager
-    async def running(self) -> AsyncIterator[None]:
+    def running(self) -> AbstractAsyncContextManager[None]:
         """Write every second in the background, and once more on leaving."""
-        writer = asyncio.create_task(self._for_ever(), name="access log")
-        try:
-            yield
-        finally:
-            writer.cancel()
-            await asyncio.gather(writer, return_exceptions=True)
-            await self._try_flush()
-
-    async def _for_ever(self) -> None:
-        while True:
-            await asyncio.sleep(EVERY_S)
-            await self._try_flush()
-
-    async def _try_flush(self) -> None:
-        try:
-            await self.flush()
-        except StoreError as error:
-            # counts are tried again; they are no reason to fail anything
-            log.warning("uses not written yet", code=error.code, reason=error.message)
+        return flushed(self.flush, "uses")

@@ -7,9 +7,9 @@ process that is killed loses the last second of those, at worst.
 
 from __future__ import annotations
 
-import asyncio
 import contextlib
 from collections.abc import AsyncIterator
+from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Final, NamedTuple
@@ -18,13 +18,13 @@ import structlog
 
 from ecphoria.clock import Clock
 from ecphoria.errors import EcphoriaError, Forbidden, InvalidInput, NotFound, StoreError
+from ecphoria.flushing import flushed
 from ecphoria.governance.pseudonyms import Pseudonyms, no_pseudonyms
 from ecphoria.model import MAX_ID_CHARS, AuditEntry, AuditOutcome, Role, Scope, utc
 from ecphoria.stores.ports import GraphStore
 
 log = structlog.get_logger(__name__)
 
-EVERY_S = 1.0
 # More different things than this within one second, or while the graph is away, are not kept.
 MAX_NOTED: Final = 10_000
 READ_SENSITIVE: Final = "readSensitive"
@@ -191,28 +191,9 @@ class AuditLog:
             ]
         )
 
-    @contextlib.asynccontextmanager
-    async def running(self) -> AsyncIterator[None]:
+    def running(self) -> AbstractAsyncContextManager[None]:
         """Write every second in the background, and once more on leaving."""
-        writer = asyncio.create_task(self._for_ever(), name="audit log")
-        try:
-            yield
-        finally:
-            writer.cancel()
-            await asyncio.gather(writer, return_exceptions=True)
-            await self._try_flush()
-
-    async def _for_ever(self) -> None:
-        while True:
-            await asyncio.sleep(EVERY_S)
-            await self._try_flush()
-
-    async def _try_flush(self) -> None:
-        try:
-            await self.flush()
-        except EcphoriaError as error:
-            # entries are tried again; those who read must not fail for them
-            log.warning("audit entries not written yet", code=error.code, reason=error.message)
+        return flushed(self.flush, "audit entries")
 
 
 def no_audit() -> AuditLog:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import base64
 import binascii
-import os
 import re
 import secrets
 import stat
@@ -17,6 +16,7 @@ from cryptography.exceptions import InvalidTag
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
 from ecphoria.errors import ConfigurationInvalid, DataDirectoryUnusable, EncryptionKeyWrong
+from ecphoria.private_file import write_private
 from ecphoria.settings import Settings
 
 KEY_BYTES = 32
@@ -154,7 +154,7 @@ def open_key_ring(settings: Settings) -> KeyRing | None:
         return None
     path = settings.data_dir / OWN_FILE
     if not path.exists():
-        _write_private(path, new_entry("k1") + "\n")
+        _keep(path, new_entry("k1") + "\n")
     elif stat.S_IMODE(path.stat().st_mode) & 0o077:
         path.chmod(0o600)
     return KeyRing.parsed(_read(path), f"the file {path}")
@@ -178,7 +178,7 @@ def add_own_key(settings: Settings) -> str:
     numbers = [int(id_[1:]) for id_ in ring.keys if re.fullmatch(r"k\d{1,9}", id_)]
     id_ = f"k{max(numbers, default=0) + 1}"
     path = settings.data_dir / OWN_FILE
-    _write_private(path, f"{new_entry(id_)}\n{_read(path)}")
+    _keep(path, f"{new_entry(id_)}\n{_read(path)}")
     return id_
 
 
@@ -191,27 +191,10 @@ def _read(path: Path) -> str:
         raise ConfigurationInvalid(msg) from error
 
 
-def _write_private(path: Path, text: str) -> None:
-    """Write a file whole or not at all, readable by its owner only."""
-    draft = path.with_name(f"{path.name}.{secrets.token_hex(4)}.tmp")
+def _keep(path: Path, text: str) -> None:
     try:
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        try:
-            handle = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-            with os.fdopen(handle, "w", encoding="utf-8") as file:
-                file.write(text)
-                file.flush()
-                os.fsync(file.fileno())
-            draft.replace(path)
-        finally:
-            draft.unlink(missing_ok=True)
-        if os.name == "posix":
-            # otherwise a power cut may take the new name back
-            folder = os.open(path.parent, os.O_RDONLY)
-            try:
-                os.fsync(folder)
-            finally:
-                os.close(folder)
+        write_private(path, text)
     except OSError as error:
         msg = f"the master keys cannot be kept in {path}: {error.strerror or error}"
         raise DataDirectoryUnusable(msg) from error

@@ -47,6 +47,7 @@ from ecphoria.errors import (
     StoreStartFailed,
     StoreUnavailable,
 )
+from ecphoria.private_file import write_private
 from ecphoria.stores.local_server import (
     DATABASE,
     GRAPH_DIR,
@@ -251,7 +252,7 @@ def _write_holder(root: Path, child_pid: int | None = None) -> None:
             "host": socket.gethostname(),
             "child_pid": child_pid,
         }
-        _write_private(root / HOLDER, json.dumps(holder))
+        write_private(root / HOLDER, json.dumps(holder))
 
 
 def _locked_by(root: Path) -> str:
@@ -296,27 +297,6 @@ async def _await_orphan(root: Path) -> None:
         await asyncio.sleep(POLL_S)
 
 
-def _write_private(path: Path, text: str) -> None:
-    """Write a file whole or not at all, readable by its owner only."""
-    draft = path.with_name(f"{path.name}.{os.getpid()}.{secrets.token_hex(4)}.tmp")
-    try:
-        handle = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-        with os.fdopen(handle, "w", encoding="utf-8") as file:
-            file.write(text)
-            file.flush()
-            os.fsync(file.fileno())
-        draft.replace(path)
-    finally:
-        draft.unlink(missing_ok=True)
-    if os.name == "posix":
-        # Otherwise a power cut may take the new name back.
-        folder = os.open(path.parent, os.O_RDONLY)
-        try:
-            os.fsync(folder)
-        finally:
-            os.close(folder)
-
-
 def _password(root: Path) -> str:
     """Return the graph store's password, made at the first start."""
     path = root / PASSWORD
@@ -327,7 +307,7 @@ def _password(root: Path) -> str:
                 path.chmod(0o600)
             return password
     password = secrets.token_urlsafe(32)
-    _write_private(path, password + "\n")
+    write_private(path, password + "\n")
     users = root / GRAPH_DIR / "config" / "server-users.jsonl"
     if users.exists():
         # ArcadeDB silently keeps the hash of the lost password as long as this file is there.
