@@ -28,7 +28,7 @@ from ecphoria.governance.access import Operation, check_access
 from ecphoria.governance.data_keys import DataKeys, EncryptionStatus, RotationProgress
 from ecphoria.governance.key_ring import open_key_ring
 from ecphoria.governance.pseudonyms import Pseudonyms
-from ecphoria.governance.reveal import shown_entities, shown_memories
+from ecphoria.governance.reveal import shown_entities
 from ecphoria.language.lexicon import Lexicon
 from ecphoria.lifecycle.ageing import AgeingReport, age
 from ecphoria.lifecycle.forget import ForgetReport, ForgetRule, forget, forget_by_rule
@@ -85,7 +85,7 @@ from ecphoria.reading.audit import audit_log
 from ecphoria.reading.conflicts import conflicts
 from ecphoria.reading.entity_graph import entity_graph
 from ecphoria.reading.paging import DEFAULT_FIRST
-from ecphoria.reading.visible import visible
+from ecphoria.reading.visible import shown
 from ecphoria.recall.pipeline import recall
 from ecphoria.recall.query_cache import QueryCache
 from ecphoria.remember.by_hand import correct, retract, supersede
@@ -307,8 +307,7 @@ class Engine(EngineParts):
         found = await self.graph.memories(
             scope.tenant, [checked_id(item, "memory id") for item in ids]
         )
-        shown = await shown_memories(self.vault, scope, visible(scope, user, found))
-        return {memory.id: memory for memory in shown}
+        return {memory.id: memory for memory in await shown(self, scope, user, found)}
 
     async def memory(self, scope: Scope, user_id: str, memory_id: str) -> Memory:
         """Return one memory of a user, or a shared one.

@@ -7,6 +7,7 @@ and no longer leads to him.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import AsyncIterator, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
@@ -108,7 +109,7 @@ async def forget_user(
     sessions = await parts.sessions.drop_user(scope.tenant, user)
     total = await parts.graph.hide_user(stone, parts.clock.token())
     parts.queries.drop(scope.tenant, user)
-    counts = {"sessions": sessions.sessions, "turns": sessions.turns}
+    counts = Counter(sessions=sessions.sessions, turns=sessions.turns)
     async for progress in _removed(parts, stone, user, total, counts):
         yield progress
 
@@ -118,7 +119,7 @@ async def _removed(
     stone: ForgottenUser,
     user: str,
     total: int,
-    counts: dict[str, int],
+    counts: Counter[str],
 ) -> AsyncIterator[ForgetProgress]:
     """Remove what is hidden of a user, and what else is kept of him; report after each batch."""
     yield ForgetProgress(0, total)
@@ -128,12 +129,9 @@ async def _removed(
         async for number in _removed_nodes(parts, stone, user, counts):
             removed += number
             yield ForgetProgress(removed, max(total, removed))
-        counts["vectors"] = counts.get("vectors", 0) + await parts.index.delete_user(
-            stone.tenant, user
-        )
+        counts["vectors"] += await parts.index.delete_user(stone.tenant, user)
         sessions = await parts.sessions.drop_user(stone.tenant, user)
-        counts["sessions"] = counts.get("sessions", 0) + sessions.sessions
-        counts["turns"] = counts.get("turns", 0) + sessions.turns
+        counts.update(sessions=sessions.sessions, turns=sessions.turns)
         # what was on its way when the tombstone came
         if not await parts.graph.hide_user(stone, parts.clock.token()):
             break
@@ -144,10 +142,10 @@ async def _removed(
 
 
 async def _removed_nodes(
-    parts: EngineParts, stone: ForgottenUser, user: str, counts: dict[str, int]
+    parts: EngineParts, stone: ForgottenUser, user: str, counts: Counter[str]
 ) -> AsyncIterator[int]:
     # by the user first: a row by row deletion of so many takes longer
-    counts["vectors"] = counts.get("vectors", 0) + await parts.index.delete_user(stone.tenant, user)
+    counts["vectors"] += await parts.index.delete_user(stone.tenant, user)
     while True:
         now = utc(parts.clock.now())
         gone = await parts.graph.remove_hidden(stone.key, BATCH, parts.clock.token(), now)
@@ -193,7 +191,7 @@ async def allow_forgotten(parts: EngineParts, scope: Scope, user_id: str) -> boo
     stones = (await parts.graph.forgotten_users(keys)).values()
     for stone in stones:
         if stone.lifted_at is None and stone.finished_at is None:
-            async for _ in _removed(parts, stone, user, 0, {}):
+            async for _ in _removed(parts, stone, user, 0, Counter()):
                 pass
     # the key first: with the tombstone gone he may be written about at once
     if not any(stone.lifted_at is None for stone in stones):
@@ -214,7 +212,7 @@ async def finish_forgetting(parts: EngineParts) -> int:
         if stone.user_id is None:
             continue
         try:
-            async for _ in _removed(parts, stone, stone.user_id, 0, {}):
+            async for _ in _removed(parts, stone, stone.user_id, 0, Counter()):
                 pass
         except EcphoriaError as error:
             if error.retryable or not isinstance(error, StoreError):
