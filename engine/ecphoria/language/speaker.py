@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import re
-from functools import lru_cache
 
 from ecphoria.language.folding import Compact
 
 _MARK = re.compile(r"\s{0,8}([^\W\d][^\n:：,，。.!！?？;；]{0,39}?)\s?[:：](?!//)")
-_KEPT = 128
 
 
 def speaker_of(text: str) -> str | None:
@@ -17,11 +15,6 @@ def speaker_of(text: str) -> str | None:
     return found[1] if found else None
 
 
-def is_said_by(speaker: str | None, question: str) -> bool:
+def is_said_by(speaker: str | None, question: Compact) -> bool:
     """Whether a question names the speaker."""
-    return speaker is not None and bool(_compact(question).find(speaker))
-
-
-@lru_cache(maxsize=_KEPT)
-def _compact(question: str) -> Compact:
-    return Compact(question)
+    return speaker is not None and bool(question.find(speaker))

@@ -131,12 +131,13 @@ def candidates(
         weights: How what speaks for them weighs.
     """
     shares = overlaps(asked.question, [memory.text for memory in memories])
+    question = Compact(asked.question)
     best = max((seed.lexical or 0.0 for seed in seeds.values()), default=0.0)
     scored = [
         _candidate(
             memory,
             seeds.get(memory.key),
-            features(memory, seeds.get(memory.key), words, best, asked),
+            features(memory, seeds.get(memory.key), words, best, asked, question),
             asked,
             weights,
         )
@@ -176,7 +177,7 @@ def _has_likeliest(wanted: Sequence[str], memory: Memory) -> float:
 
 
 def features(
-    memory: Memory, seed: Seed | None, words: float, best: float, asked: Asked
+    memory: Memory, seed: Seed | None, words: float, best: float, asked: Asked, question: Compact
 ) -> Features:
     """Return what speaks for a memory.
 
@@ -186,6 +187,7 @@ def features(
         words: Share of the question's words that it has, 0..1.
         best: How well the words of the best seed fit the question.
         asked: What it is compared with.
+        question: The question's text, in which names can be found.
     """
     near, understanding, as_of = asked.near, asked.wanted, asked.as_of
     source = asked.sources.get(memory.source_id)
@@ -204,7 +206,7 @@ def features(
         topic=_topic_match(understanding.topics, memory),
         likeliest=_has_likeliest(understanding.topics, memory),
         open=float(not understanding.topics),
-        speaker=float(is_said_by(speaker_of(memory.text), asked.question)),
+        speaker=float(is_said_by(speaker_of(memory.text), question)),
         attribute=float(memory.attribute in understanding.attributes),
         # a rule for everybody is about no one's thing: that speaks neither for nor against it
         entity=0.0 if general else _entity_fit(hops, specific=specific),
