@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime
-from typing import Any
+from typing import Any, Final, Literal, TypeAlias
 
 from neo4j import AsyncDriver, AsyncManagedTransaction
 
@@ -33,6 +33,32 @@ MAX_NAMED = 2_000
 _USERS_AT_ONCE = 100
 # How many relations of one entity are looked at before the scope filter.
 MAX_SCANNED = 1_000
+
+
+Way: TypeAlias = Literal["owned", "forward", "backward"]
+_RELATED: Final[Mapping[Way, str]] = {
+    "owned": "related_owned",
+    "forward": "related_forward",
+    "backward": "related_backward",
+}
+
+
+def followed(
+    start: str, other: str, owned: Collection[str], *, forward: bool
+) -> tuple[Way, dict[str, str]]:
+    """Return how a relation is followed, and the labels of its two ends.
+
+    Args:
+        start: Type of the entities that it is followed from.
+        other: Type at its other end.
+        owned: Types whose entities belong to a user.
+        forward: Whether it leads from `start` to `other`.
+    """
+    if forward:
+        return "forward", {"from": start, "to": other}
+    # from a shared entity back to the user's own: the user has few, the product may have many
+    back: Way = "owned" if start not in owned and other in owned else "backward"
+    return back, {"from": other, "to": start}
 
 
 class Neo4jEntities(Neo4jConnection):
@@ -357,17 +383,11 @@ class Neo4jEntities(Neo4jConnection):
         start = query_.refs[0].type
         owned = self._domain.owned_types
         owner = self._owner(query_.tenant, query_.user_id)
-        # from a shared entity back to the user's own: the user has few, the product may have many
-        if not query_.forward and start not in owned and query_.other in owned:
-            name, identifiers = "related_owned", {"from": query_.other, "to": start}
-        elif query_.forward:
-            name, identifiers = "related_forward", {"from": start, "to": query_.other}
-        else:
-            name, identifiers = "related_backward", {"from": query_.other, "to": start}
+        way, identifiers = followed(start, query_.other, owned, forward=query_.forward)
         rows = await self._read(
             "following a relation",
             records(
-                query(name, type=query_.relation, **identifiers),
+                query(_RELATED[way], type=query_.relation, **identifiers),
                 keys=[entity_key(query_.tenant, ref) for ref in query_.refs],
                 owner=owner,
                 start_shared=start not in owned,

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from datetime import UTC, datetime
-from typing import Any
+from typing import Any, Final
 
 from neo4j import AsyncDriver
 
 from ecphoria.model import Entity, EntityRef, Memory, MemoryCount, Stats, Status, entity_key
 from ecphoria.stores.graph_rows import entity_from, memory_from, moment, split_key
 from ecphoria.stores.neo4j_connection import Neo4jConnection, records
+from ecphoria.stores.neo4j_entities import Way, followed
 from ecphoria.stores.ports import (
     ConflictQuery,
     InConflict,
@@ -28,6 +29,13 @@ MAX_SCANNED = 1_000
 # After every key that begins with what stands before it: keys are parted by bars.
 _AFTER_BAR = "}"
 _END_OF_TIME = datetime(9999, 12, 31, tzinfo=UTC)
+
+
+_PAGE: Final[Mapping[Way, str]] = {
+    "owned": "page_owned",
+    "forward": "page_forward",
+    "backward": "page_backward",
+}
 
 
 class Neo4jListing(Neo4jConnection):
@@ -97,17 +105,11 @@ class Neo4jListing(Neo4jConnection):
         """See `GraphStore.related_page`."""
         start = query_.refs[0].type
         owned = self._domain.owned_types
-        # from a shared entity back to the user's own: the user has few, the product may have many
-        if not query_.forward and start not in owned and query_.other in owned:
-            name, identifiers = "page_owned", {"from": query_.other, "to": start}
-        elif query_.forward:
-            name, identifiers = "page_forward", {"from": start, "to": query_.other}
-        else:
-            name, identifiers = "page_backward", {"from": query_.other, "to": start}
+        way, identifiers = followed(start, query_.other, owned, forward=query_.forward)
         rows = await self._read(
             "following a relation",
             records(
-                query(name, type=query_.relation, **identifiers),
+                query(_PAGE[way], type=query_.relation, **identifiers),
                 keys=[entity_key(query_.tenant, ref) for ref in query_.refs],
                 owner=self._owner(query_.tenant, query_.user_id),
                 start_shared=start not in owned,
