@@ -3,8 +3,8 @@
 The data is loaded once. The questions are asked as they are, then with a slip, with their parts in
 another order, and with words of the trade in the other language (`variants.py`), each but once and
 the same for a seed. With the generator at hand they are asked in other words, too: its own
-sentences for the memories, those of `phrasings.py` for the questions. A variant is compared with
-the very questions that it varies. No more than 5 points may be lost.
+sentences for the memories, those of `customer_phrasings.py` for the questions. A variant is
+compared with the very questions that it varies. No more than 5 points may be lost.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from typing import Any, Final
 from rich.console import Console
 from rich.table import Table
 
-from benchmarks import phrasings
+from benchmarks import customer_phrasings
 from benchmarks.after_sales import (
     FILES,
     QUESTIONS,
@@ -93,7 +93,7 @@ def paraphrased(
     """
     templates = directory / "templates.py"
     told = generator.resolve().with_name("templates.py")
-    text = _TEMPLATES.format(told=str(told), asked=phrasings.__file__)
+    text = _TEMPLATES.format(told=str(told), asked=customer_phrasings.__file__)
     templates.write_text(text, encoding="utf-8")
     made = directory / PARAPHRASE
     command = [sys.executable, str(generator), *shlex.split(made_with)]

@@ -103,6 +103,7 @@ from ecphoria.stores.ports import ExpandQuery, Generation, Lineage, RelatedQuery
 from ecphoria_schema.domain import Domain, DomainFault, load_domain, shipped_domain
 
 MAX_RELATED = 200
+from ecphoria.recall.topic_sense import TopicSense
 
 
 @dataclass(frozen=True, slots=True)
@@ -203,6 +204,7 @@ class Engine(EngineParts):
         return Health(
             await self.graph.ping(),
             await self.index.ping(),
+                topic_sense=TopicSense(domain),
             await self.sessions.ping(),
             self.embedder.spec.model,
         )
@@ -219,7 +221,7 @@ class Engine(EngineParts):
             RerankingFailed: When the reranker fails.
         """
         await asyncio.to_thread(self.lexicon.spelling.warm_up)
-        await self.embedder.embed_query("warm up")
+        await self.topic_sense.load(self.embedder)
         if self.reranker is not None:
             await self.reranker.scores("warm up", ["warm up"])
         for path in self.domain.paths:

@@ -14,6 +14,7 @@ from ecphoria.governance.data_keys import DataKeys, no_data_keys
 from ecphoria.governance.pseudonyms import Pseudonyms, no_pseudonyms
 from ecphoria.language.lexicon import Lexicon
 from ecphoria.recall.query_cache import QueryCache
+from ecphoria.recall.topic_sense import TopicSense
 from ecphoria.reranking.port import Reranker
 from ecphoria.session.summary import Summarizer
 from ecphoria.settings import Settings
@@ -28,6 +29,7 @@ class EngineParts:
 
     Attributes:
         queries: Vectors of questions that may be asked again.
+        topic_sense: What the topics mean to the embedding model.
         reranker: Reads question and memories together; None when there is none.
         vault: The keys that hidden values are sealed by.
         pseudonyms: Users by names that nobody can guess them from.
@@ -47,6 +49,7 @@ class EngineParts:
     sessions: SessionStore
     summarizer: Summarizer
     queries: QueryCache
+    topic_sense: TopicSense
     reranker: Reranker | None = None
     vault: DataKeys = field(default_factory=no_data_keys)
     pseudonyms: Pseudonyms = field(default_factory=no_pseudonyms)

@@ -48,7 +48,8 @@ class RankWeights(BaseModel):
     similarity: float = 1.7
     words: float = 2.5
     lexical: float = 3.3
-    topic: float = 4.5
+    topic: float = 2.0
+    sense: float = 4.5
     speaker: float = 2.0
     attribute: float = 4.0
     entity: float = 0.3

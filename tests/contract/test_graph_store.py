@@ -464,6 +464,30 @@ async def test_names_are_the_users_own_and_those_of_his_products(graph, tenant):
     assert shared == {"Phone", "Lamp"}
 
 
+async def test_ids_that_end_so_are_the_users_own(graph, tenant):
+    await graph.upsert_entities(
+        tenant,
+        [
+            row("User", "u1"),
+            row("User", "u2", name="Bob"),
+            *(row("Order", id_) for id_ in ("#W123456", "W9123456", "#W123457", "#V123456")),
+        ],
+        [
+            relation("PLACED", ("User", user), ("Order", id_))
+            for user, id_ in (
+                ("u1", "#W123456"),
+                ("u1", "W9123456"),
+                ("u1", "#W123457"),
+                ("u2", "#V123456"),
+            )
+        ],
+    )
+    assert await graph.ids_ending(tenant, "u1", "Order", "123456") == ("#W123456", "W9123456")
+    assert await graph.ids_ending(tenant, "u2", "Order", "123456") == ("#V123456",)
+    assert await graph.ids_ending(tenant, "u1", "Device", "123456") == ()
+    assert await graph.ids_ending(f"{tenant}-other", "u1", "Order", "123456") == ()
+
+
 async def test_related_follows_both_directions_and_shows_only_the_users_own(graph, tenant):
     await graph.upsert_entities(tenant, *CHAIN)
     await graph.upsert_entities(

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from builders import AFTER_SALES, NOW, day, edge, entity, key, ref, understanding
 from ecphoria.language.time_words import TimeWindow
-from ecphoria.recall.focus import described, focus
+from ecphoria.recall.focus import described, focus, may_describe
 from ecphoria.recall.neighbourhood import Neighbourhood
 
 USER = ("User", "u-1")
@@ -79,6 +79,22 @@ def test_a_description_means_the_thing_that_it_fits():
     # one thing is named: that is it
     assert chosen(("Device", "d-2"), fits=REPAIRS) == set()
     assert chosen(fits=dict.fromkeys(REPAIRS, 0.1)) == set()
+
+
+@pytest.mark.parametrize(
+    ("mentioned", "topics", "tells"),
+    [
+        (BOTH, {"topics": ("repair",), "answer_types": ("Repair",)}, True),
+        (BOTH, {"topics": ("packaging",)}, False),
+        (BOTH, {}, True),
+        # who names nothing can only describe it
+        ((), {"topics": ("warranty",), "answer_types": ("Warranty",)}, True),
+    ],
+)
+def test_a_fault_tells_apart_where_faults_are_spoken_of(mentioned, topics, tells):
+    near = Neighbourhood(THINGS, EDGES, [ref(*it) for it in mentioned], domain=AFTER_SALES)
+    repair = near.entities[key("Repair", "r-1")]
+    assert may_describe(repair, understanding(**topics), near) is tells
 
 
 def test_only_what_the_domain_says_describes_a_thing():

@@ -7,7 +7,14 @@ import pytest
 from builders import AFTER_SALES, AFTER_SALES_WORDS, CLINIC, CLINIC_WORDS, NOW, day, ref, request
 from ecphoria.language.time_words import TimeWindow
 from ecphoria.model import NamedEntity
-from ecphoria.recall.understand import Named, lost_ids, named_entities, understand
+from ecphoria.recall.understand import (
+    Named,
+    lost_ids,
+    named_entities,
+    owned_types_by_digits,
+    understand,
+    with_prefixes,
+)
 
 NAMES = (
     NamedEntity("张伟", "name_zh", (ref("User", "u-1"),)),
@@ -168,3 +175,38 @@ def test_the_last_of_several_is_of_the_type_spoken_of_beside_it(question, first)
 
 def test_without_an_order_there_are_no_types_of_it():
     assert wanted("Is it under warranty?").order_types == ()
+
+
+def test_digits_alone_may_be_an_id_without_what_stands_before_them():
+    (mention,) = wanted("What was refunded on order number 4606123?").ids
+    assert owned_types_by_digits(mention, AFTER_SALES) == ("Order",)
+    full = with_prefixes(mention, {("Order", "4606123"): ("#W4606123", "W14606123", "4606123")})
+    assert ref("Order", "#W4606123") in full.candidates
+    # other digits before them: another order
+    assert ref("Order", "W14606123") not in full.candidates
+    assert len(full.candidates) == len(set(full.candidates))
+
+
+def test_an_id_that_is_said_in_full_is_what_it_is():
+    (mention,) = wanted("What was refunded on order #W4606123?").ids
+    assert owned_types_by_digits(mention, AFTER_SALES) == ()
+
+
+@pytest.mark.parametrize(
+    ("question", "history"),
+    [
+        ("Who carried my parcels until I switched?", True),
+        ("My card got changed. What did it say up to then?", True),
+        ("升降级之前，我是什么等级？", True),
+        ("上一回登记的住址是哪里？", True),
+        ("刚送过去的那台还在保吗？", False),
+        ("Can I use it until you have fixed it?", False),
+    ],
+)
+def test_what_used_to_be_is_asked_for_in_many_ways(question, history):
+    assert wanted(question).wants_history is history
+
+
+def test_a_word_within_what_a_thing_is_called_is_no_topic():
+    assert "packaging" not in wanted("What is wrong with my portable charger?").topics
+    assert "packaging" in wanted("Was there a charger with my portable charger?").topics

@@ -67,18 +67,22 @@ _CHANGE_EN = re.compile(
     r"|updat(?:e|ed|ing)|upgrad(?:e|ed|ing)|renew(?:ed|al|ing)?)(?![a-z])"
 )
 _CHANGE_ZH = re.compile(
-    r"(?:搬家|搬|更换|换|更改|变更|改|更新|升级|调整)[了过]?(?:新|号码?|地址|电话|手机号?|快递(?:公司)?|物流|等级|邮箱|银行卡)?$"
+    r"(?:搬家|搬|更换|换|更改|变更|变动|变|改|更新|升级|降级|升降级|调级|调整)[了过]?(?:新|号码?|地址|电话|手机号?|快递(?:公司)?|物流|等级|邮箱|银行卡)?$"
+    # 在用现在这个号码之前: before the one that holds now
+    r"|(?:现在|目前|当前)[这的][个家级档种]?[\u3400-\u9fff]{0,4}$"
 )
 
 _LATEST: Final = re.compile(
     rf"{_L}(?:latest|most recent(?:ly)?|newest){_R}"
     rf"|{_L}(?:repaired|fixed|mended|serviced|bought|ordered|purchased|placed|returned|delivered"
-    rf"|changed|replaced|opened|paid|sent|brought in|handed in) last{_R}"
+    rf"|changed|replaced|opened|paid|sent|(?:bring|brought|hand|handed|send|sent) in) last{_R}"
+    rf"|{_L}not long ago{_R}"
+    rf"|{_L}(?<!at )(?:the|repair|service|workshop) last(?= ?(?:[,.?!;]|and |$))"
     rf"|(?<!at ){_L}last (?!(?:name|digits?|four|few|couple|of|long|longer|one|ones|day|night"
     rf"|minute|chance|resort|stop|forever|until|for|as|than){_R})(?=[a-z])"
     r"|最近(?:的?一|的?那|的?上一)[次回笔单个台部张条]"
     r"|最近的(?!.{0,4}(?:店|网点|站|地方|地点|中心|服务))|最近(?=买|购|下单|订|修)"
-    r"|上一?[次回]|最新|最后一?[次回笔单个台部张条]"
+    r"|最后(?=送|修|买|下单|寄|拿去)|刚刚?(?=送|买|下单|订|修|寄|拿去)|上一?[次回]|最新|最后一?[次回笔单个台部张条]"
 )
 _FIRST: Final = re.compile(
     rf"{_L}first (?!(?:name|of all|floor|class|aid|half|quarter|and foremost){_R})(?=[a-z])"

@@ -102,6 +102,10 @@ _NO_THING_BEFORE = re.compile(
 )
 
 
+# What things are called.
+_THING: Final = ("thing",)
+
+
 class Lexicon:
     """What a domain's words say about a text. Built once, used by writing and reading alike."""
 
@@ -119,6 +123,7 @@ class Lexicon:
             self._words.add(vocabulary.all, ("cue", cue_name))
         for level, vocabulary in domain.urgency:
             self._words.add(vocabulary.all, ("urgency", level))
+        self._words.add([word for group in domain.synonyms for word in group.all], _THING)
         for name, attribute in domain.attributes.items():
             for value, vocabulary in attribute.values.items():
                 self._words.add(vocabulary.all, ("value", name, value))
@@ -143,9 +148,7 @@ class Lexicon:
             for name, declared in domain.attributes.items()
         }
         self._synonyms = {_compact(word): group for group in domain.synonyms for word in group.all}
-        self.spelling = Spelling(
-            (*self._words, *(word for group in domain.synonyms for word in group.all), *ORDER_WORDS)
-        )
+        self.spelling = Spelling((*self._words, *ORDER_WORDS))
         self._also_called = lru_cache(maxsize=_KEPT_NAMES)(self._find_also_called)
         self._lately_met = lru_cache(maxsize=_KEPT_TEXTS)(self._words.find)
 
@@ -216,9 +219,9 @@ class Lexicon:
         what: str, declared: Iterable[str], ruled: Iterable[str], met: Met[_Use]
     ) -> tuple[str, ...]:
         words = {name: met[what, name] for name in declared if (what, name) in met}
-        # a word within a longer one of another name, or of small talk, is not met:
-        # "have a nice weekend" speaks of no weekend
-        hiding = [*((what, name) for name in words), ("cue", "smalltalk")]
+        # a word within a longer one of another name, of small talk, or of what a thing is called,
+        # is not met: "have a nice weekend" speaks of no weekend, "portable charger" of no charger
+        hiding = [*((what, name) for name in words), ("cue", "smalltalk"), _THING]
         hidden = _within_others(set().union(*(_spans(use, met) for use in hiding)))
         counts = {
             name: sum(not hidden.issuperset(spans) for spans in found.values())

@@ -44,6 +44,7 @@ from ecphoria.quality.checklist import Shelf, ShelfEntity, ShelfMemory
 from ecphoria.recall.as_known import holds
 from ecphoria.recall.pipeline import recall
 from ecphoria.recall.query_cache import QueryCache
+from ecphoria.recall.topic_sense import TopicSense
 from ecphoria.session.summary import ExtractiveSummarizer
 from ecphoria.settings import Settings
 from ecphoria.stores.ports import (
@@ -74,6 +75,12 @@ class _Graph:
 
     async def names(self, _tenant: str, user_id: str | None) -> tuple[NamedEntity, ...]:
         return () if user_id is None else self.names_
+
+    async def ids_ending(
+        self, _tenant: str, _user_id: str, type_: str, end: str
+    ) -> tuple[str, ...]:
+        ids = (entity.id for entity in self.entities if entity.type == type_)
+        return tuple(sorted(id_ for id_ in ids if id_.endswith(end)))
 
     async def memories(self, _tenant: str, ids: Sequence[str]) -> tuple[Memory, ...]:
         return tuple(memory for memory in self.memories_ if memory.id in ids)
@@ -161,6 +168,7 @@ async def shelf_parts(
         sessions=InProcessSessions(settings.session_ttl_s),
         summarizer=ExtractiveSummarizer(lexicon),
         queries=QueryCache(0),
+        topic_sense=TopicSense(domain),
     )
 
 

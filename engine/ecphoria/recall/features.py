@@ -16,6 +16,7 @@ class Features:
             best of what was found by words; 0 when it was found otherwise.
         topic: Share of the question's topics that it has; half when the question has none.
         likeliest: 1 when it has the likeliest of them; half when the question has none.
+        sense: How likely the question is on a topic that it has, by words and by sense.
         open: 1 when the question is on none of the topics, so that its words and its sense are all
             that tells what it is about.
         speaker: 1 when it is a line of a dialogue, and the question names who says it.
@@ -40,6 +41,7 @@ class Features:
     lexical: float = 0.0
     topic: float = 0.0
     likeliest: float = 0.0
+    sense: float = 0.0
     open: float = 0.0
     speaker: float = 0.0
     attribute: float = 0.0

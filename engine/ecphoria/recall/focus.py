@@ -36,6 +36,16 @@ def described(entities: Iterable[Entity], domain: Domain) -> dict[str, str]:
     return found
 
 
+def may_describe(entity: Entity, wanted: Understanding, near: Neighbourhood) -> bool:
+    """Whether what describes an entity can be what a question tells things apart by.
+
+    Who names nothing can only describe it. The fault of a repair tells which of two laptops is
+    meant where repairs or faults are spoken of, not where the question is what was in the box.
+    """
+    named = bool(near.specific(near.mentions))
+    return not named or not wanted.topics or entity.type in wanted.answer_types
+
+
 def may_be_described(near: Neighbourhood) -> bool:
     """Whether a description can tell more: not when exactly one thing is named."""
     return len(near.specific(near.mentions)) != 1

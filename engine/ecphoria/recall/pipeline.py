@@ -13,6 +13,7 @@ from ecphoria.embedding.vectors import best_cosines
 from ecphoria.errors import EcphoriaError, EmbeddingFailed, InvalidVector, StoreError
 from ecphoria.governance.access import readable_privacy
 from ecphoria.language.clauses import clauses
+from ecphoria.language.lexicon import IdMention
 from ecphoria.model import (
     Action,
     NamedEntity,
@@ -20,6 +21,7 @@ from ecphoria.model import (
     RecallResult,
     Scope,
     SessionContext,
+    Vector,
     utc,
 )
 from ecphoria.parts import EngineParts
@@ -38,7 +40,7 @@ from ecphoria.recall.explain import (
     not_expanded,
     unfit,
 )
-from ecphoria.recall.focus import described, focus, may_be_described
+from ecphoria.recall.focus import described, focus, may_be_described, may_describe
 from ecphoria.recall.neighbourhood import Neighbourhood
 from ecphoria.recall.rank import Asked, Candidate, candidates, diversified, scaled, trusted_first
 from ecphoria.recall.request import checked_request
@@ -51,7 +53,9 @@ from ecphoria.recall.understand import (
     Understanding,
     lost_ids,
     named_entities,
+    owned_types_by_digits,
     understand,
+    with_prefixes,
     with_pronouns,
 )
 from ecphoria.session.turns import session_context
@@ -59,8 +63,12 @@ from ecphoria.stores.ports import ExpandQuery, Expansion
 
 Watch: TypeAlias = Callable[[Question, tuple[Candidate, ...]], None]
 
+# So many of the likeliest topics are told.
+_TOPICS_TOLD = 3
 # Below this a memory is noise, even when others carry the answer.
 MIN_RELEVANCE = 0.03
+# Of a question on none of the topics there is less to tell noise by.
+MIN_RELEVANCE_OPEN = 0.015
 
 
 async def recall(
@@ -96,13 +104,19 @@ async def recall(
     )
     if wanted.is_smalltalk:
         return replace(no_answer(Action.SKIP, question), trace=tuple(trace.steps))
-    seeds, names = await asyncio.gather(
-        _seeds(parts, question), parts.graph.names(scope.tenant, user_id)
+    seeds, names, ids = await asyncio.gather(
+        _seeds(parts, question),
+        parts.graph.names(scope.tenant, user_id),
+        _ids_in_full(parts, scope, user_id, wanted),
     )
+    wanted = replace(
+        wanted, ids=ids, topic_odds=await _topic_odds(parts, request, wanted, seeds.vector)
+    )
+    question = replace(question, wanted=wanted)
     trace.step(
         "seed",
         len(seeds.found),
-        note=seeds.note,
+        note="; ".join(filter(None, (seeds.note, _likeliest(wanted)))),
         came=told(questions=1, kinds=len(wanted.kinds)),
         went=told(seeds=len(seeds.found)),
     )
@@ -186,7 +200,7 @@ async def recall(
         return replace(result, trace=tuple(trace.steps))
     held = await not_expanded(parts.graph, question, seeds.found, expansion)
     weights = parts.settings.rank
-    looked = looked_at(question, expansion, scored, ranked, result, weights, MIN_RELEVANCE)
+    looked = looked_at(question, expansion, scored, ranked, result, weights, _least(question))
     steps = await revealed_steps(parts, scope, explained(trace.steps, held, looked))
     return replace(result, trace=steps)
 
@@ -225,6 +239,12 @@ def _note(wanted: Understanding, read_as: str | None) -> str:
     return "; ".join(notes)
 
 
+def _likeliest(wanted: Understanding) -> str:
+    best = sorted(wanted.topic_odds.items(), key=lambda item: -item[1])[:_TOPICS_TOLD]
+    told_best = ", ".join(f"{topic} {chance:.0%}" for topic, chance in best)
+    return f"by words and sense: {told_best}" if best else ""
+
+
 async def _seeds(parts: EngineParts, question: Question) -> Seeds:
     return await find_seeds(
         parts.index,
@@ -243,6 +263,32 @@ async def _seeds(parts: EngineParts, question: Question) -> Seeds:
         parts.settings.seed_limit,
         parts.settings.seed,
     )
+
+
+async def _ids_in_full(
+    parts: EngineParts, scope: Scope, user_id: str, wanted: Understanding
+) -> tuple[IdMention, ...]:
+    """Return a question's ids; of one said by its digits alone, what it is in full."""
+    known: dict[tuple[str, str], tuple[str, ...]] = {}
+    for mention in wanted.ids:
+        for type_ in owned_types_by_digits(mention, parts.domain):
+            known[type_, mention.text] = await parts.graph.ids_ending(
+                scope.tenant, user_id, type_, mention.text
+            )
+    return tuple(with_prefixes(mention, known) for mention in wanted.ids) if known else wanted.ids
+
+
+async def _topic_odds(
+    parts: EngineParts, request: RecallRequest, wanted: Understanding, vector: Vector | None
+) -> Mapping[str, float]:
+    """Return how likely a question is on each topic; nothing when the caller fixes them."""
+    if request.topics is not None or vector is None:
+        return {}
+    try:
+        return await parts.topic_sense.odds(parts.embedder, vector, wanted.topics)
+    except (EmbeddingFailed, InvalidVector):
+        # the search says so
+        return {}
 
 
 def _embedder(parts: EngineParts, question: Question) -> Embedder:
@@ -308,7 +354,10 @@ async def _focused(
     """Return the neighbourhood of what the question means, and by what it tells."""
     fits: Mapping[str, float] = {}
     if not near.lost and may_be_described(near):
-        texts = described(near.entities.values(), parts.domain)
+        texts = described(
+            (each for each in near.entities.values() if may_describe(each, question.wanted, near)),
+            parts.domain,
+        )
         fits = await _fits(parts, question, texts) if texts else {}
     keys, how = focus(near, question.wanted, fits, domain=parts.domain, as_of=question.as_of)
     if not keys:
@@ -421,19 +470,24 @@ async def _reranked(
         went=told(memories=len(scored)),
     )
     again = await reranked(
-        parts.reranker, question.request.question, scored, parts.settings, least=MIN_RELEVANCE
+        parts.reranker, question.request.question, scored, parts.settings, least=_least(question)
     )
     note = f"{again.read} read by {parts.reranker.name}"
     return _Ordered("rerank", again.candidates, {}, note, again.degradations)
 
 
+def _least(question: Question) -> float:
+    return MIN_RELEVANCE if question.wanted.topics else MIN_RELEVANCE_OPEN
+
+
 def _chosen(
     question: Question, scored: Sequence[Candidate], dropped: dict[str, int]
 ) -> tuple[Candidate, ...]:
-    relevant = [item for item in scored if item.relevance >= MIN_RELEVANCE]
+    least = _least(question)
+    relevant = [item for item in scored if item.relevance >= least]
     kept = trusted_first(
         diversified(relevant, question.request.limit, wants_rule=question.wanted.wants_procedure)
     )
-    dropped[irrelevant(MIN_RELEVANCE)] = len(scored) - len(relevant)
+    dropped[irrelevant(least)] = len(scored) - len(relevant)
     dropped[SAME_OR_OVER] = len(relevant) - len(kept)
     return kept

@@ -172,6 +172,14 @@ def _topic_match(wanted: Sequence[str], memory: Memory) -> float:
     return met / sum(weights.values()) if weights else _NO_TOPIC
 
 
+def topic_chance(understanding: Understanding, memory: Memory) -> float:
+    """Return how likely the question is on a topic of the memory; by words alone without odds."""
+    odds = understanding.topic_odds
+    if not odds:
+        return _topic_match(understanding.topics, memory)
+    return math.fsum(odds.get(topic, 0.0) for topic in _topics(memory))
+
+
 def _has_likeliest(wanted: Sequence[str], memory: Memory) -> float:
     return float(wanted[0] in _topics(memory)) if wanted else _NO_TOPIC
 
@@ -205,6 +213,7 @@ def features(
         lexical=(seed.lexical or 0.0) / best if seed and best else 0.0,
         topic=_topic_match(understanding.topics, memory),
         likeliest=_has_likeliest(understanding.topics, memory),
+        sense=topic_chance(understanding, memory),
         open=float(not understanding.topics),
         speaker=float(is_said_by(speaker_of(memory.text), question)),
         attribute=float(memory.attribute in understanding.attributes),
@@ -214,7 +223,13 @@ def features(
         lost=float(near.lost),
         rule=float(rule),
         rule_asked=float(rule and understanding.wants_procedure),
-        over=float(over and understanding.wants_history and not general),
+        # what he said before is asked for, not what used to be
+        over=float(
+            over
+            and understanding.wants_history
+            and not understanding.wants_own_words
+            and not general
+        ),
         other_language=float(general and memory.lang != understanding.language),
         own_words=float(understanding.wants_own_words and told is not None and told.customer_says),
         # what he said is asked for, not what is so

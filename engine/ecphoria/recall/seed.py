@@ -17,7 +17,7 @@ from typing import Final
 from ecphoria.embedding.port import Embedder
 from ecphoria.errors import EmbeddingFailed, InvalidVector, StoreError
 from ecphoria.language.terms import terms
-from ecphoria.model import Status
+from ecphoria.model import Status, Vector
 from ecphoria.recall.lexical import lexical_fit
 from ecphoria.recall.understand import Understanding
 from ecphoria.settings import SeedWeights
@@ -53,11 +53,13 @@ class Seeds:
     Attributes:
         degradations: What failed, and may be well again for the next question.
         note: What this index never has; empty = nothing.
+        vector: The question's; None when the model failed.
     """
 
     found: tuple[Seed, ...]
     degradations: tuple[str, ...] = ()
     note: str = ""
+    vector: Vector | None = None
 
 
 def seed_filter(
@@ -138,7 +140,7 @@ async def find_seeds(
     graph, can still answer.
     """
     asked = tuple(dict.fromkeys(terms(question)))[:MAX_TERMS]
-    (similarities, far), (fits, dumb, note) = await asyncio.gather(
+    (vector, similarities, far), (fits, dumb, note) = await asyncio.gather(
         _by_meaning(index, embedder, question, kinds, filter_, limit),
         _by_words(index, asked, kinds, filter_, limit),
     )
@@ -150,7 +152,7 @@ async def find_seeds(
         degradations = (f"embedding model failed: {far.message}",)
     if dumb is not None and not isinstance(far, StoreError):
         degradations += (f"lexical search unavailable: {dumb.message}",)
-    return Seeds(fuse(similarities, fits, weights, limit), degradations, note)
+    return Seeds(fuse(similarities, fits, weights, limit), degradations, note, vector)
 
 
 async def _by_meaning(
@@ -160,16 +162,17 @@ async def _by_meaning(
     kinds: Sequence[Kind],
     filter_: VectorFilter,
     limit: int,
-) -> tuple[Mapping[str, float], EmbeddingFailed | InvalidVector | StoreError | None]:
-    """Return cosines by key, and what failed."""
+) -> tuple[Vector | None, Mapping[str, float], EmbeddingFailed | InvalidVector | StoreError | None]:
+    """Return the question's vector, cosines by key, and what failed."""
+    vector = None
     try:
         vector = await embedder.embed_query(question)
         rankings = await asyncio.gather(
             *(index.search(kind, vector, filter_, limit) for kind in kinds)
         )
     except (EmbeddingFailed, InvalidVector, StoreError) as error:
-        return {}, error
-    return _best(rankings), None
+        return vector, {}, error
+    return vector, _best(rankings), None
 
 
 def _best(rankings: Iterable[Sequence[VectorHit]]) -> Mapping[str, float]:

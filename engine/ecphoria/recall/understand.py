@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from zoneinfo import ZoneInfo
 
@@ -39,6 +39,8 @@ class Understanding:
         order_types: Of what that is: entity types, the likeliest first.
         before_event: What was before something that happened, e.g. "before the repair".
         after_event: What was after it.
+        topic_odds: How likely each topic of the domain is, by words and by sense, 0..1; empty when
+            that is not known, or the caller fixes the topics.
     """
 
     language: Language
@@ -61,6 +63,7 @@ class Understanding:
     order_types: tuple[str, ...] = ()
     before_event: bool = False
     after_event: bool = False
+    topic_odds: Mapping[str, float] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -201,6 +204,31 @@ def with_pronouns(
         if last is not None:
             return replace(named, refs=(last,))
     return named
+
+
+def owned_types_by_digits(mention: IdMention, domain: Domain) -> tuple[str, ...]:
+    """Return the owned types that digits may be an id of, said without what stands before them."""
+    if not mention.text.isdecimal():
+        return ()
+    types = dict.fromkeys(ref.type for ref in mention.candidates)
+    return tuple(type_ for type_ in types if type_ in domain.owned_types)
+
+
+def with_prefixes(mention: IdMention, known: Mapping[tuple[str, str], Sequence[str]]) -> IdMention:
+    """Return a mention with the ids that have no digits but its own as candidates, too.
+
+    Args:
+        mention: What was said.
+        known: Ids that end so, by type and by what was said.
+    """
+    more = [
+        EntityRef(type_, id_)
+        for (type_, said), ids in known.items()
+        if said == mention.text
+        for id_ in ids
+        if not any(sign.isdecimal() for sign in id_.removesuffix(said))
+    ]
+    return replace(mention, candidates=tuple(dict.fromkeys((*mention.candidates, *more))))
 
 
 def lost_ids(

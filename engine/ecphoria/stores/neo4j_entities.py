@@ -30,6 +30,7 @@ from ecphoria_schema.reading import entities_query
 # How many entities of a type lend their names to a text (notes: a user may own thousands).
 MAX_NAMED = 2_000
 # Of so many users the names are read at once.
+_MAX_ENDING = 100
 _USERS_AT_ONCE = 100
 # How many relations of one entity are looked at before the scope filter.
 MAX_SCANNED = 1_000
@@ -377,6 +378,19 @@ class Neo4jEntities(Neo4jConnection):
             by_owner = grouped((row["owner"], row) for row in rows)
             found |= {owners[owner]: _named(its) for owner, its in by_owner.items()}
         return found
+
+    async def ids_ending(self, tenant: str, user_id: str, type_: str, end: str) -> tuple[str, ...]:
+        """See `GraphStore.ids_ending`."""
+        rows = await self._read(
+            "looking up ids",
+            records(
+                query("ids_ending", label=type_),
+                owner=self._owner(tenant, user_id),
+                end=end,
+                limit=_MAX_ENDING,
+            ),
+        )
+        return tuple(row["id"] for row in rows)
 
     async def related(self, query_: RelatedQuery) -> Mapping[EntityRef, tuple[Entity, ...]]:
         """See `GraphStore.related`."""

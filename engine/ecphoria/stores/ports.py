@@ -744,6 +744,10 @@ class GraphStore(Protocol):
 
     async def rotate_api_key(self, key: ApiKey, expected_hash: str) -> bool:
         """Give a key the secrets and the end of `key`, if its secret is still the expected one.
+    async def ids_ending(self, tenant: str, user_id: str, type_: str, end: str) -> tuple[str, ...]:
+        """Return the ids of a user's own entities of a type that end so; the first 100."""
+        ...
+
 
         Returns:
             False when it has another secret by now, was revoked, or is gone: nothing was written.

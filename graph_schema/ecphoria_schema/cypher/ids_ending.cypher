@@ -1,0 +1,2 @@
+MATCH (n:__LABEL__ {owner_key: $owner}) WHERE n.id ENDS WITH $end
+RETURN n.id AS id ORDER BY id LIMIT $limit
