@@ -161,8 +161,13 @@ async def _ask(client: httpx.AsyncClient, question: Asked, found: Load) -> None:
 
 
 @asynccontextmanager
-async def serving(stores: StoreSet, root: Path) -> AsyncIterator[str]:
+async def serving(stores: StoreSet, root: Path, **changed: object) -> AsyncIterator[str]:
     """Run `ecphoria serve` on the stores; yield its URL.
+
+    Args:
+        stores: Where its data are.
+        root: Where it may write.
+        changed: Settings that are to be other than shipped; by default no vector is kept.
 
     Raises:
         RuntimeError: When it does not start, with the end of its log.
@@ -174,7 +179,7 @@ async def serving(stores: StoreSet, root: Path) -> AsyncIterator[str]:
             stdin=DEVNULL,
             stdout=file,
             stderr=file,
-            env=stores.environment(_PREFIX, root / "serve", **_UNCACHED),
+            env=stores.environment(_PREFIX, root / "serve", **(changed or _UNCACHED)),
         )
     try:
         yield await _announced(child, log)

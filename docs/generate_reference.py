@@ -21,6 +21,7 @@ from ecphoria.model import Role
 from ecphoria.settings import Settings
 from ecphoria_graphql.error_codes import REMEDIES
 from ecphoria_graphql.field_access import FIELD_OPERATIONS
+from ecphoria_graphql.write_faults import FAULTS
 from ecphoria_schema.domain import Privacy
 
 REFERENCE = Path(__file__).parent / "reference"
@@ -44,10 +45,12 @@ ERRORS = f"""{NOTE}
 # Error codes
 
 A code is stable; the sentence beside it may change. GraphQL has it in `errors[].extensions.code`,
-a receipt in `code`, the command line prints it after `error`, and in Python it is `error.code` of
-an `ecphoria.errors.EcphoriaError`.
+the `error` of a mutation in `code`, the command line prints it after `error`, and in Python it is
+`error.code` of an `ecphoria.errors.EcphoriaError`.
 
-"Try again" says whether the same call may succeed later; it is `extensions.retryable` in GraphQL.
+"Try again" says whether the same call may succeed later; it is `retryable` in GraphQL. "In a
+payload" is the type that it has as the `error` of a mutation; without one it is an error of the
+answer, or of one item of a batch, as a `RefusedFault`.
 """
 
 REQUEST_ERRORS = """
@@ -148,7 +151,7 @@ def _sentence(kind: type[EcphoriaError]) -> str:
 def errors_page() -> str:
     """Return the page of all error codes."""
     kinds = sorted(error_classes(), key=lambda kind: kind.code)
-    head = ["code", "what happened", "what to do", "try again", "kind of"]
+    head = ["code", "what happened", "what to do", "try again", "kind of", "in a payload"]
     rows = [
         (
             f"`{kind.code}`",
@@ -156,6 +159,7 @@ def errors_page() -> str:
             kind.remedy,
             "yes" if kind.retryable else "no",
             "" if kind is EcphoriaError else f"`{kind.__base__.code}`",  # type: ignore[union-attr]  # all have it
+            f"`{FAULTS[kind].__name__.removesuffix('Node')}`" if kind in FAULTS else "",
         )
         for kind in kinds
     ]

@@ -6,6 +6,9 @@
 - ``servers``: real Neo4j and Milvus processes, see `tests/servers`;
 - ``containers``: the images of docker-compose.yml, where Docker runs.
 
+A test marked ``one_store_set`` runs on the first one only: it needs stores, but what it proves is
+before them or beside them, and what they do for it is proved on each set elsewhere.
+
 A set is started once, when the first test asks for it. Tests share its stores but no state: each
 has a tenant of its own.
 """
@@ -63,6 +66,8 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
             if kind not in KINDS:
                 msg = f"--stores: {kind!r} is none of {', '.join(KINDS)}"
                 raise pytest.UsageError(msg)
+        if metafunc.definition.get_closest_marker("one_store_set"):
+            kinds = kinds[:1]
         metafunc.parametrize("store_kind", kinds)
 
 

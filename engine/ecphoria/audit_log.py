@@ -17,10 +17,17 @@ from typing import Final, NamedTuple
 import structlog
 
 from ecphoria.clock import Clock
-from ecphoria.errors import EcphoriaError, Forbidden, InvalidInput, NotFound, StoreError
+from ecphoria.errors import (
+    EcphoriaError,
+    Forbidden,
+    InvalidInput,
+    InvalidScope,
+    NotFound,
+    StoreError,
+)
 from ecphoria.flushing import flushed
 from ecphoria.governance.pseudonyms import Pseudonyms, no_pseudonyms
-from ecphoria.model import MAX_ID_CHARS, AuditEntry, AuditOutcome, Role, Scope, utc
+from ecphoria.model import AuditEntry, AuditOutcome, Role, Scope, checked_user, utc
 from ecphoria.stores.ports import GraphStore
 
 log = structlog.get_logger(__name__)
@@ -75,7 +82,7 @@ class AuditLog:
         """
         if self._graph is None:
             return
-        user = user_id if isinstance(user_id, str) and len(user_id) <= MAX_ID_CHARS else None
+        user = _user(user_id)
         noted = _Noted(scope.tenant, scope.principal, scope.roles, operation, user, outcome, code)
         before = self._noted.get(noted)
         if before is None and len(self._noted) >= MAX_NOTED:
@@ -194,6 +201,14 @@ class AuditLog:
     def running(self) -> AbstractAsyncContextManager[None]:
         """Write every second in the background, and once more on leaving."""
         return flushed(self.flush, "audit entries")
+
+
+def _user(user_id: object) -> str | None:
+    # a refused request may bring anything in the place of an id
+    try:
+        return checked_user(user_id)
+    except InvalidScope:
+        return None
 
 
 def no_audit() -> AuditLog:

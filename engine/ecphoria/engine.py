@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
+from typing import TypeVar
 
 from ecphoria.access_log import AccessLog
 from ecphoria.audit_log import AuditLog
@@ -31,6 +32,13 @@ from ecphoria.governance.pseudonyms import Pseudonyms
 from ecphoria.governance.reveal import shown_entities
 from ecphoria.language.lexicon import Lexicon
 from ecphoria.lifecycle.ageing import AgeingReport, age
+from ecphoria.lifecycle.feedback import (
+    complete_task,
+    completion_tasks,
+    give_feedback,
+    list_feedback,
+    undo_feedback,
+)
 from ecphoria.lifecycle.forget import ForgetReport, ForgetRule, forget, forget_by_rule
 from ecphoria.lifecycle.forget_user import (
     ForgetCheck,
@@ -41,6 +49,7 @@ from ecphoria.lifecycle.forget_user import (
     verify_forgotten,
 )
 from ecphoria.lifecycle.history import AttributeHistory, attribute_history
+from ecphoria.lifecycle.keyed_calls import Attempt, KeyedRequest, by_hand, once
 from ecphoria.lifecycle.reconcile import ReconcileReport, reconcile, reconcile_in_batches
 from ecphoria.lifecycle.reembed import (
     ReembedProgress,
@@ -55,12 +64,17 @@ from ecphoria.model import (
     AuditEntry,
     AuditFilter,
     AuditOutcome,
+    CompletionTask,
     Conflict,
     Entity,
     EntityGraph,
     EntityInput,
     EntityReceipts,
     EntityRef,
+    Feedback,
+    FeedbackFilter,
+    FeedbackInput,
+    FeedbackReceipt,
     Link,
     Memory,
     MemoryChange,
@@ -77,6 +91,7 @@ from ecphoria.model import (
     SourceInfo,
     Speaker,
     Stats,
+    TaskStatus,
     checked_id,
 )
 from ecphoria.parts import EngineParts
@@ -88,6 +103,7 @@ from ecphoria.reading.paging import DEFAULT_FIRST
 from ecphoria.reading.visible import shown
 from ecphoria.recall.pipeline import recall
 from ecphoria.recall.query_cache import QueryCache
+from ecphoria.recall.topic_sense import TopicSense
 from ecphoria.remember.by_hand import correct, retract, supersede
 from ecphoria.remember.entities import upsert_entities
 from ecphoria.remember.pipeline import remember
@@ -103,7 +119,8 @@ from ecphoria.stores.ports import ExpandQuery, Generation, Lineage, RelatedQuery
 from ecphoria_schema.domain import Domain, DomainFault, load_domain, shipped_domain
 
 MAX_RELATED = 200
-from ecphoria.recall.topic_sense import TopicSense
+
+_T = TypeVar("_T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -187,6 +204,7 @@ class Engine(EngineParts):
                 sessions=sealed_sessions,
                 summarizer=ChatSummarizer(chat) if chat else ExtractiveSummarizer(lexicon),
                 queries=queries,
+                topic_sense=TopicSense(domain),
                 reranker=reranker,
                 vault=vault,
                 pseudonyms=pseudonyms,
@@ -204,7 +222,6 @@ class Engine(EngineParts):
         return Health(
             await self.graph.ping(),
             await self.index.ping(),
-                topic_sense=TopicSense(domain),
             await self.sessions.ping(),
             self.embedder.spec.model,
         )
@@ -241,6 +258,34 @@ class Engine(EngineParts):
                 )
             )
         await self.graph.names("warm-up", "nobody")
+
+    async def once(
+        self,
+        scope: Scope,
+        request: KeyedRequest,
+        act: Callable[[Attempt], Awaitable[_T]],
+        answer: type[_T],
+        keep: Callable[[_T], _T | None],
+    ) -> _T:
+        """Act once for an idempotency key; return the first answer to who asks again.
+
+        For `idempotency_hours`, by tenant and principal. After a crash between the write and its
+        record nothing is written twice; the status may then say DUPLICATE for CREATED.
+
+        Args:
+            scope: For whom.
+            request: The key, and what is asked for.
+            act: Does it; what happens "now" happens at `Attempt.since`.
+            answer: The type that `act` returns, made of dataclasses and plain values.
+            keep: What of an answer is kept for who asks again; None when nothing was written, so
+                that the call may be mended and sent with the same key.
+
+        Raises:
+            IdempotencyKeyReused: When the key came before with another request.
+            IdempotencyKeyInUse: When a call with the key is under way.
+            StoreUnavailable: When the graph does not answer.
+        """
+        return await once(self, scope, request, act, answer, keep)
 
     async def upsert_entities(
         self,
@@ -547,11 +592,18 @@ class Engine(EngineParts):
     # --- putting right ---------------------------------------------------------------------
 
     async def supersede(
-        self, scope: Scope, memory_id: str, new: MemoryInput, reason: str
+        self,
+        scope: Scope,
+        memory_id: str,
+        new: MemoryInput,
+        reason: str,
+        *,
+        attempt: Attempt | None = None,
     ) -> Receipt:
         """Put a new memory in an old one's place, from its own `valid_from` on.
 
         The old one stays, with its end, the reason and the author; `new.user_id` says whose it is.
+        With an `attempt` (see `once`), what an earlier one has done is no error.
 
         Raises:
             NotFound: When there is no such memory of that user.
@@ -561,19 +613,35 @@ class Engine(EngineParts):
         """
         async with self.audit.doing(scope, "supersede", new.user_id):
             check_access(scope, Operation.CHANGE)
-            return await supersede(self, scope, memory_id, new, reason)
+            done = supersede(self, scope, memory_id, new, reason)
+            return await by_hand(self, scope, memory_id, attempt, done)
 
-    async def correct(self, scope: Scope, memory_id: str, new: MemoryInput, reason: str) -> Receipt:
+    async def correct(
+        self,
+        scope: Scope,
+        memory_id: str,
+        new: MemoryInput,
+        reason: str,
+        *,
+        attempt: Attempt | None = None,
+    ) -> Receipt:
         """Put a memory in the place of one that was wrong all along: from the same time on.
 
         Errors as for `supersede`.
         """
         async with self.audit.doing(scope, "correct", new.user_id):
             check_access(scope, Operation.CHANGE)
-            return await correct(self, scope, memory_id, new, reason)
+            done = correct(self, scope, memory_id, new, reason)
+            return await by_hand(self, scope, memory_id, attempt, done)
 
     async def retract(
-        self, scope: Scope, user_id: str | None, memory_id: str, reason: str
+        self,
+        scope: Scope,
+        user_id: str | None,
+        memory_id: str,
+        reason: str,
+        *,
+        attempt: Attempt | None = None,
     ) -> Receipt:
         """Take a memory back: it was never true. What it had replaced holds again.
 
@@ -582,7 +650,108 @@ class Engine(EngineParts):
         """
         async with self.audit.doing(scope, "retract", user_id):
             check_access(scope, Operation.CHANGE)
-            return await retract(self, scope, user_id, memory_id, reason)
+            done = retract(self, scope, user_id, memory_id, reason)
+            return await by_hand(self, scope, memory_id, attempt, done)
+
+    # --- feedback --------------------------------------------------------------------------
+
+    async def feedback(self, scope: Scope, item: FeedbackInput) -> FeedbackReceipt:
+        """Say of a memory that it is over, misfiled, incomplete, wrong or helpful; that acts.
+
+        EXPIRED ends it, WRONG_TOPIC tags it anew, MISSING_INFO opens a completion task, WRONG
+        lowers how far it and its source are believed, within the bounds of the settings, HELPFUL
+        counts as a use. Said again by the same key it is a DUPLICATE, and changes nothing.
+
+        Raises:
+            NotFound: When there is no such memory of that user, or the scope may not read it.
+            NotCurrent: When it was replaced or taken back before.
+            InvalidInput: When a part does not fit the verdict; `path` names it.
+            LessReliable: When it is to end or to be re-tagged, its source is more reliable than
+                the default one, and the scope may not overrule.
+            FeedbackLimit: When the key has given as much in 24 hours as it may.
+            Forbidden: When the scope's roles or users do not allow it.
+        """
+        async with self.audit.doing(scope, "feedback", item.user_id):
+            check_access(scope, Operation.FEEDBACK)
+            return await give_feedback(self, scope, item)
+
+    async def undo_feedback(
+        self, scope: Scope, user_id: str | None, feedback_id: str
+    ) -> FeedbackReceipt:
+        """Take feedback back: all is as it would be without it; the record stays.
+
+        Args:
+            scope: For whom.
+            user_id: Whose memory it is about; None = a shared one.
+            feedback_id: Of the record. One that was taken back before is UNCHANGED.
+
+        Raises:
+            NotFound: When there is no such feedback on that user's memories.
+            Forbidden: When another key gave it, and the scope is no operator's or admin's.
+        """
+        async with self.audit.doing(scope, "undoFeedback", user_id):
+            check_access(scope, Operation.FEEDBACK)
+            return await undo_feedback(self, scope, user_id, feedback_id)
+
+    async def list_feedback(
+        self,
+        scope: Scope,
+        user_id: str | None,
+        filter_: FeedbackFilter | None = None,
+        *,
+        first: int = DEFAULT_FIRST,
+        after: str | None = None,
+    ) -> Page[Feedback]:
+        """Return a page of feedback on a user's memories, or on shared ones, the newest first.
+
+        Raises:
+            InvalidInput: For a bad filter or size; `path` names it.
+            InvalidCursor: When the cursor is damaged, or of another list.
+            Forbidden: When the scope's roles or users do not allow it.
+        """
+        check_access(scope, Operation.READ_FEEDBACK)
+        return await list_feedback(self, scope, user_id, filter_ or FeedbackFilter(), first, after)
+
+    async def completion_tasks(
+        self,
+        scope: Scope,
+        user_id: str | None,
+        *,
+        status: TaskStatus | None = None,
+        first: int = DEFAULT_FIRST,
+        after: str | None = None,
+    ) -> Page[CompletionTask]:
+        """Return a page of what is missing in a user's, or in shared, memories, the newest first.
+
+        A task is done once somebody says so, or its memory is replaced or taken back.
+
+        Raises:
+            InvalidCursor: When the cursor is damaged, or of another list.
+            Forbidden: When the scope's roles or users do not allow it.
+        """
+        check_access(scope, Operation.READ_FEEDBACK)
+        return await completion_tasks(self, scope, user_id, status, first, after)
+
+    async def complete_task(
+        self, scope: Scope, user_id: str | None, task_id: str, memory_id: str | None = None
+    ) -> CompletionTask:
+        """Note that what was missing is there; done again it changes nothing.
+
+        Args:
+            scope: For whom.
+            user_id: Whose memory is incomplete; None = a shared one.
+            task_id: Of the task.
+            memory_id: The memory that has what was missing, if there is one.
+
+        Raises:
+            NotFound: When there is no such task, or memory, of that user.
+            Forbidden: When the scope's roles or users do not allow it.
+        """
+        async with self.audit.doing(scope, "completeTask", user_id):
+            check_access(scope, Operation.FEEDBACK)
+            return await complete_task(self, scope, user_id, task_id, memory_id)
+
+    # --- forgetting ------------------------------------------------------------------------
 
     async def forget(
         self, scope: Scope, user_id: str, ids: Sequence[str], reason: str

@@ -144,6 +144,21 @@ class NotCurrent(InvalidInput):
     remedy = "Change the memory that took its place; the message names it."
 
 
+class IdempotencyKeyReused(InvalidInput):
+    """The idempotency key came before, with another request."""
+
+    code = "IDEMPOTENCY_KEY_REUSED"
+    remedy = "Make a new key for every write; send the same one only with the very same request."
+
+
+class IdempotencyKeyInUse(InvalidInput):
+    """A call with the same idempotency key is under way."""
+
+    code = "IDEMPOTENCY_KEY_IN_USE"
+    remedy = "Wait a moment and send the same call again: it brings the answer of the first one."
+    retryable = True
+
+
 class InvalidCursor(InvalidInput):
     """A cursor is damaged, or it was handed out for another list, filter, user or tenant."""
 
@@ -240,12 +255,19 @@ class RateLimited(EcphoriaError):
     def at(self, *prefix: str | int) -> RateLimited:
         """Return the same error seen from further out."""
         path = (*prefix, *self.path)
-        return RateLimited(self.message, path=path, retry_after_s=self.retry_after_s)
+        return type(self)(self.message, path=path, retry_after_s=self.retry_after_s)
 
     def __reduce__(self) -> tuple[object, ...]:
         """Survive pickling, path and time included."""
-        made = partial(RateLimited, path=self.path, retry_after_s=self.retry_after_s)
+        made = partial(type(self), path=self.path, retry_after_s=self.retry_after_s)
         return (made, (self.message,))
+
+
+class FeedbackLimit(RateLimited):
+    """The key has given as much feedback in 24 hours as the limit named in the message."""
+
+    code = "FEEDBACK_LIMIT"
+    remedy = "Wait until the time named in the message, or ask for a higher limit."
 
 
 class TooManyOperations(EcphoriaError):

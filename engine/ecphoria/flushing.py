@@ -35,6 +35,9 @@ async def flushed(flush: Callable[[], Awaitable[object]], what: str) -> AsyncIte
             await flush()
         except EcphoriaError as error:
             log.warning("not written yet", what=what, code=error.code, reason=error.message)
+        except Exception:
+            # one bug must not end the writing for as long as the process lives
+            log.exception("not written", what=what)
 
     async def for_ever() -> None:
         while True:

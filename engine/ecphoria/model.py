@@ -389,6 +389,8 @@ class Memory:
         sealed: What stands in the others only redacted, encrypted; None = nothing is hidden.
         value_hash: Keyed hash of a hidden `value`: values are compared by it.
         words_hash: Keyed hash of the words of a hidden text: texts are compared by it.
+        ended_at: The earliest end that standing feedback gives it.
+        doubt: What standing feedback takes from how far its source is believed for it, 0..1.
     """
 
     key: str
@@ -441,6 +443,8 @@ class Memory:
     sealed: str | None = None
     value_hash: str | None = None
     words_hash: str | None = None
+    ended_at: datetime | None = None
+    doubt: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -463,12 +467,18 @@ class Edge:
 
 @dataclass(frozen=True, slots=True)
 class SourceInfo:
-    """A source of memories and how far to trust it, 0..1."""
+    """A source of memories and how far to trust it.
+
+    Attributes:
+        reliability: 0..1; what feedback has taken from it is taken.
+        declared: As the domain says, or said when the first memory came from it; None = the same.
+    """
 
     id: str
     name: str
     reliability: float
     disabled: bool = False
+    declared: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -919,6 +929,176 @@ class Principal:
     users: tuple[str, ...] | None
     readable: tuple[Privacy, ...]
     expires_at: datetime | None
+
+
+# --- feedback ------------------------------------------------------------------------------
+
+
+class Verdict(enum.StrEnum):
+    """What somebody who used a memory says of it."""
+
+    EXPIRED = "EXPIRED"
+    WRONG_TOPIC = "WRONG_TOPIC"
+    MISSING_INFO = "MISSING_INFO"
+    WRONG = "WRONG"
+    HELPFUL = "HELPFUL"
+
+
+class FeedbackStatus(enum.StrEnum):
+    """What became of feedback, or of taking it back."""
+
+    GIVEN = "GIVEN"
+    DUPLICATE = "DUPLICATE"
+    UNDONE = "UNDONE"
+    UNCHANGED = "UNCHANGED"
+
+
+class TaskStatus(enum.StrEnum):
+    """Where a completion task stands."""
+
+    OPEN = "open"
+    DONE = "done"
+
+
+@dataclass(frozen=True, slots=True)
+class FeedbackInput:
+    """What somebody says of a memory.
+
+    Attributes:
+        user_id: Whose memory it is; None = shared knowledge.
+        note: Why, or what is missing; needed with MISSING_INFO.
+        topics: With WRONG_TOPIC: the right ones, the main one first; empty = look again.
+        at: With EXPIRED: when it ended, or will; now if None.
+    """
+
+    memory_id: str
+    user_id: str | None
+    verdict: Verdict
+    note: str | None = None
+    topics: tuple[str, ...] = ()
+    at: datetime | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Topics:
+    """What a memory is about: the main topic, and all that were found in its text."""
+
+    main: str | None
+    tags: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Before:
+    """What feedback found, as far as it has changed it.
+
+    Attributes:
+        valid_until: Of an EXPIRED one.
+        topics: Of one with a WRONG_TOPIC.
+        reliability: Of the source of a WRONG one, 0..1.
+        doubt: Of a WRONG one.
+        use: Of a HELPFUL one: its uses, as the store keeps them.
+    """
+
+    valid_until: datetime | None = None
+    topics: Topics | None = None
+    reliability: float | None = None
+    doubt: float | None = None
+    use: Mapping[str, float | int | str | None] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Feedback:
+    """What somebody said of a memory, and what it did.
+
+    Attributes:
+        memory_id: The caller's own id of the memory.
+        user_id: Whose memory it is; None = shared knowledge.
+        privacy: Of the memory: who may not read that does not read the note either.
+        by: Who said it: id of a key, or the command line.
+        note: Redacted, as texts of memories are.
+        sealed: The note in clear, encrypted; None = nothing of it is hidden.
+        source_id: Source of the memory.
+        ends_at: Of an EXPIRED one.
+        topics: Of a WRONG_TOPIC one: what it is about since.
+        task_id: Of a MISSING_INFO one.
+        undone_at: When it was taken back; None = it stands.
+    """
+
+    id: str
+    tenant: str
+    memory_id: str
+    user_id: str | None
+    privacy: Privacy
+    source_id: str
+    verdict: Verdict
+    by: str
+    at: datetime
+    note: str | None = None
+    sealed: str | None = None
+    ends_at: datetime | None = None
+    topics: Topics | None = None
+    task_id: str | None = None
+    before: Before = field(default_factory=Before)
+    undone_at: datetime | None = None
+    undone_by: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class CompletionTask:
+    """That something is missing in a memory, until somebody adds it.
+
+    Attributes:
+        memory_id: The caller's own id of the memory.
+        user_id: Whose memory it is; None = shared knowledge.
+        by: Who misses it.
+        note: What is missing; redacted. `sealed` as for `Feedback`.
+        done_at: When somebody said that it is done; None where the memory was replaced or taken
+            back, which does it too.
+        completed_by: Id of the memory that has what was missing, where that is known.
+    """
+
+    id: str
+    tenant: str
+    memory_id: str
+    user_id: str | None
+    privacy: Privacy
+    by: str
+    at: datetime
+    note: str | None = None
+    sealed: str | None = None
+    status: TaskStatus = TaskStatus.OPEN
+    done_at: datetime | None = None
+    done_by: str | None = None
+    completed_by: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class FeedbackReceipt:
+    """What became of feedback.
+
+    Attributes:
+        feedback: The record that stands, or that was taken back.
+        task: The task that it has opened.
+        indexed: Whether the vector index has what changed; if not, the reconciler sees to it.
+    """
+
+    status: FeedbackStatus
+    feedback: Feedback
+    task: CompletionTask | None = None
+    indexed: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class FeedbackFilter:
+    """Which feedback to list; what is None asks for nothing.
+
+    Attributes:
+        standing: Only what stands, or only what was taken back.
+    """
+
+    memory_id: str | None = None
+    verdict: Verdict | None = None
+    standing: bool | None = None
 
 
 # --- keys ----------------------------------------------------------------------------------

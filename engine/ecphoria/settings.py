@@ -342,6 +342,11 @@ class Settings(BaseSettings):
     operation_timeout_s: float = Field(
         default=120.0, gt=0, description="Seconds that one query or mutation may take."
     )
+    client_timeout_s: float = Field(
+        default=60.0,
+        gt=0,
+        description="Seconds that a client may take to send a request, or to read an answer on.",
+    )
     max_operation_cost: int = Field(
         default=50_000,
         ge=1,
@@ -359,6 +364,46 @@ class Settings(BaseSettings):
     trusted_documents_file: Path | None = Field(
         default=None,
         description="Manifest of your own trusted documents; unset = the shipped operations.",
+    )
+    idempotency_hours: float = Field(
+        default=24.0,
+        gt=0,
+        le=720,
+        description="Hours for which the answer to a call with an idempotency key is kept.",
+    )
+    feedback_per_day: int = Field(
+        default=200,
+        ge=1,
+        le=10_000,
+        description="Feedback that a key may give in 24 hours, what it has undone included.",
+    )
+    feedback_trust_step: float = Field(
+        default=0.01,
+        ge=0,
+        le=1,
+        description="What one `WRONG` takes from the reliability of the memory's source.",
+    )
+    feedback_trust_per_key: float = Field(
+        default=0.03,
+        ge=0,
+        le=1,
+        description="What all feedback of one key takes from a source's reliability, at most.",
+    )
+    feedback_trust_bound: float = Field(
+        default=0.12,
+        ge=0,
+        le=1,
+        description="What all feedback takes from a source's reliability, at most.",
+    )
+    feedback_doubt_step: float = Field(
+        default=0.06,
+        ge=0,
+        le=1,
+        description="What each key that calls a memory `WRONG` takes from how far its source is "
+        "believed for this memory.",
+    )
+    feedback_doubt_bound: float = Field(
+        default=0.12, ge=0, le=1, description="What all keys together take from it, at most."
     )
     reconcile_every_s: float = Field(
         default=5.0, gt=0, description="Seconds between two runs of the reconciler in `serve`."

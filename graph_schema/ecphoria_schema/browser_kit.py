@@ -38,6 +38,8 @@ MEMORY_PROPERTIES = (
     "attribute",
     "claim",
     "claim_number",
+    "doubt",
+    "ended_at",
     "expires_at",
     "fact_type",
     "freshness",
@@ -72,7 +74,16 @@ MEMORY_PROPERTIES = (
     "valid_until",
     "value",
 )
-_SOURCE_PROPERTIES = ("disabled", "id", "key", "name", "recorded_at", "reliability", "tenant")
+_SOURCE_PROPERTIES = (
+    "declared",
+    "disabled",
+    "id",
+    "key",
+    "name",
+    "recorded_at",
+    "reliability",
+    "tenant",
+)
 _MENTION_PROPERTIES = ("entity", "key", "memory", "tenant")
 _ENTITY_PROPERTIES = ("id", "key", "name", "observed_at", "owner_key", "recorded_at", "tenant")
 _MEMORY_RELATIONS = {

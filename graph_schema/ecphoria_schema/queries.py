@@ -7,7 +7,7 @@ from functools import cache
 from importlib import resources
 
 # A memory's times travel as milliseconds, both ways: the driver takes 0.1 ms for a datetime, a
-# memory has up to eleven, and a question brings some hundred memories. That was two thirds of the
+# memory has up to twelve, and a question brings some hundred memories. That was two thirds of the
 # time of an expansion, and as much of what it took to create nodes.
 MEMORY_TIMES = (
     "occurred_at",
@@ -21,6 +21,7 @@ MEMORY_TIMES = (
     "fixed_until",
     "freshness_at",
     "archive_at",
+    "ended_at",
 )
 
 _IDENTIFIER = re.compile(r"[A-Za-z][A-Za-z0-9_]{0,59}")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from typing import Any, TypeAlias
 
 import yaml
@@ -106,6 +107,16 @@ def _said(error: yaml.YAMLError) -> str:
     return problem or str(error).partition("\n")[0]
 
 
+def _composed(text: str) -> yaml.Node | None:
+    # libyaml reads fourteen times as fast; what it faults is told in the words, and at the line, of
+    # the other one
+    quick = getattr(yaml, "CSafeLoader", None)
+    if quick is not None:
+        with contextlib.suppress(yaml.YAMLError, ValueError):
+            return yaml.compose(text, Loader=quick)
+    return yaml.compose(text, Loader=yaml.SafeLoader)
+
+
 def read_yaml(text: str) -> tuple[dict[str, Any], Lines]:
     """Return the mapping that a YAML text is, and the line of everything in it.
 
@@ -115,7 +126,7 @@ def read_yaml(text: str) -> tuple[dict[str, Any], Lines]:
     """
     reader = _Reader()
     try:
-        node = yaml.compose(text, Loader=yaml.SafeLoader)
+        node = _composed(text)
         if not isinstance(node, yaml.MappingNode):
             raise YamlFault([(1, "the file must be a mapping with `version`, `name`, …")])
         data = reader.read(node)

@@ -119,7 +119,9 @@ def _app(settings: Settings, domain: Domain, lifespan: Any) -> FastAPI:  # noqa:
     app = FastAPI(
         title="ecphoria", lifespan=lifespan, openapi_url=None, docs_url=None, redoc_url=None
     )
-    app.add_middleware(BodyLimit, max_bytes=settings.max_request_bytes)
+    app.add_middleware(
+        BodyLimit, max_bytes=settings.max_request_bytes, seconds=settings.client_timeout_s
+    )
     app.add_exception_handler(EcphoriaError, _on_error)
     app.add_exception_handler(HTTPException, _on_http_error)
     app.add_exception_handler(Exception, _on_bug)

@@ -67,6 +67,12 @@ OWN_TYPES = frozenset(
         "SessionFlush", "SessionTurn", "Speaker", "String", "Subscription", "Tier", "Timeliness",
         "TimelinessLevel", "TraceStep", "UpsertEntitiesInput", "UpsertReceipts", "Urgency",
         "RemovedCount", "UserForgetReceipt",
+        "CompleteTaskPayload", "CompletionTask", "CompletionTaskConnection", "CompletionTaskEdge",
+        "CompletionTaskStatus", "Feedback", "FeedbackBefore", "FeedbackConnection", "FeedbackEdge",
+        "FeedbackFilter", "FeedbackInput", "FeedbackPayload", "FeedbackStatus", "FeedbackVerdict",
+        "AllowForgottenPayload", "ConflictFault", "ErrorCode", "ForgetUserPayload",
+        "InvalidInputFault", "NotFoundFault", "RefusedFault", "RememberBatchPayload",
+        "RememberTurnPayload", "WriteFault",
     }
 )  # fmt: skip
 

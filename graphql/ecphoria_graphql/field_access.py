@@ -24,10 +24,12 @@ if TYPE_CHECKING:
 FIELD_OPERATIONS: Final[dict[str, Operation]] = {
     "Query.attributeHistory": Operation.READ,
     "Query.auditLog": Operation.AUDIT,
+    "Query.completionTasks": Operation.READ_FEEDBACK,
     "Query.conflicts": Operation.READ,
     "Query.entities": Operation.READ,
     "Query.entity": Operation.READ,
     "Query.entityGraph": Operation.READ,
+    "Query.feedback": Operation.READ_FEEDBACK,
     "Query.me": Operation.KNOW_ONESELF,
     "Query.memories": Operation.READ,
     "Query.memory": Operation.READ,
@@ -39,8 +41,10 @@ FIELD_OPERATIONS: Final[dict[str, Operation]] = {
     "Query.tenantStats": Operation.OPERATE,
     "Query.verifyForgotten": Operation.FORGET,
     "Mutation.allowForgotten": Operation.FORGET,
+    "Mutation.completeTask": Operation.FEEDBACK,
     "Mutation.correct": Operation.CHANGE,
     "Mutation.endSession": Operation.SESSION,
+    "Mutation.feedback": Operation.FEEDBACK,
     "Mutation.forget": Operation.FORGET,
     "Mutation.forgetByRule": Operation.FORGET,
     "Mutation.forgetUser": Operation.FORGET,
@@ -49,13 +53,16 @@ FIELD_OPERATIONS: Final[dict[str, Operation]] = {
     "Mutation.rememberTurn": Operation.SESSION,
     "Mutation.retract": Operation.CHANGE,
     "Mutation.supersede": Operation.CHANGE,
+    "Mutation.undoFeedback": Operation.FEEDBACK,
     "Mutation.upsertEntities": Operation.UPSERT_ENTITIES,
     "Subscription.memoryChanged": Operation.READ,
 }
 
 
 # Of these the engine puts refusals on record itself, once it is called.
-_ON_RECORD: Final = frozenset({Operation.UPSERT_ENTITIES, Operation.CHANGE, Operation.FORGET})
+_ON_RECORD: Final = frozenset(
+    {Operation.UPSERT_ENTITIES, Operation.CHANGE, Operation.FEEDBACK, Operation.FORGET}
+)
 
 
 def top_level_fields(schema: GraphQLSchema) -> list[str]:

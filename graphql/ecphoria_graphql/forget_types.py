@@ -9,6 +9,7 @@ from ecphoria.lifecycle.forget import ForgetReport, Forgettable
 from ecphoria_graphql.context import Info
 from ecphoria_graphql.enums import MemoryKind
 from ecphoria_graphql.fields import described
+from ecphoria_graphql.write_faults import WriteFaultNode
 
 DEFAULT_LIMIT = 100
 MAX_LIMIT = 1_000
@@ -50,6 +51,14 @@ class ForgetReportNode:
     """A report."""
 
     record: strawberry.Private[ForgetReport]
+    error: WriteFaultNode | None = strawberry.field(
+        default=None, description="Why nothing was looked at or erased; null when it was."
+    )
+
+    @classmethod
+    def refused(cls, fault: WriteFaultNode) -> "ForgetReportNode":
+        """Return the report of a call that did nothing."""
+        return cls(record=ForgetReport((), 0), error=fault)
 
     @described("How many were erased for good; 0 for a dry run.")
     def forgotten(self) -> int:

@@ -15,7 +15,9 @@ if TYPE_CHECKING:
 
 ASSETS_PATH = "/graphiql"
 
-_MEDIA_TYPES = {".js": "text/javascript", ".css": "text/css"}
+EXAMPLES = "examples.json"
+
+_MEDIA_TYPES = {".js": "text/javascript", ".css": "text/css", ".json": "application/json"}
 
 # CodeMirror and GraphiQL set inline styles; fonts and icons are data inside the style sheet
 _POLICY = (
@@ -41,7 +43,7 @@ _PAGE = """<!doctype html>
 <link rel="stylesheet" href="{assets}/page.css">
 </head>
 <body>
-<div id="graphiql" data-endpoint="{endpoint}">Loading GraphiQL…</div>
+<div id="graphiql" data-endpoint="{endpoint}" data-assets="{assets}">Loading GraphiQL…</div>
 <script src="{assets}/react.production.min.js"></script>
 <script src="{assets}/react-dom.production.min.js"></script>
 <script src="{assets}/graphiql.min.js"></script>
@@ -75,6 +77,8 @@ def graphiql_routes(endpoint: str, title: str) -> list[BaseRoute]:
         for file in (resources.files(__package__) / "graphiql_assets").iterdir()
         if file.name.endswith(tuple(_MEDIA_TYPES))
     }
+    # the operations that are shipped are what the page shows how to ask by
+    files[EXAMPLES] = (resources.files(__package__) / "operations.json").read_bytes()
 
     async def show_page(_request: Request) -> Response:
         return HTMLResponse(page, headers=_HEADERS)

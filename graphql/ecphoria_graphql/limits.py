@@ -18,7 +18,7 @@ from graphql import (
 )
 
 from ecphoria.errors import RequestTooLarge
-from ecphoria_graphql.error_codes import error_response, too_complex
+from ecphoria_graphql.error_codes import error_response, request_fault, too_complex
 
 if TYPE_CHECKING:
     from starlette.types import ASGIApp, Message, Receive, Scope, Send
@@ -32,6 +32,7 @@ MAX_ENTITIES = 10_000
 """Entities, memories and relations among them that one operation may load by following fields."""
 
 MESSAGE_TOO_BIG = 1009
+REQUEST_TIMEOUT = 408
 
 _DRAIN_FACTOR = 8
 _DRAIN_SECONDS = 10.0
@@ -41,21 +42,25 @@ _DRAIN_SECONDS = 10.0
 
 
 class BodyLimit:
-    """ASGI middleware: a request body over the limit is answered with 413, a message closes.
+    """ASGI middleware: a body over the limit is answered with 413, a slow one with 408.
+
+    A message of a websocket that is over it closes the connection.
 
     The body is read here, whole, and handed on: GraphQL needs all of it anyway, and so a
     chunked body without a declared length is counted like any other.
     """
 
-    def __init__(self, app: ASGIApp, max_bytes: int) -> None:
+    def __init__(self, app: ASGIApp, max_bytes: int, seconds: float) -> None:
         """Wrap an application.
 
         Args:
             app: What answers.
             max_bytes: Largest body.
+            seconds: How long a client may take to send it.
         """
         self.app = app
         self.max_bytes = max_bytes
+        self.seconds = seconds
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one connection."""
@@ -65,7 +70,16 @@ class BodyLimit:
         if scope["type"] != "http":
             await self.app(scope, receive, send)
             return
-        body = b"" if self._declared(scope) > self.max_bytes else await self._read(receive)
+        try:
+            async with asyncio.timeout(self.seconds):
+                body = b"" if self._declared(scope) > self.max_bytes else await self._read(receive)
+        except TimeoutError:
+            msg = f"the request body did not arrive within {self.seconds:g} seconds"
+            answer = request_fault(msg, REQUEST_TIMEOUT)
+            # what may still come belongs to no request
+            answer.headers["Connection"] = "close"
+            await answer(scope, receive, send)
+            return
         if body is None:
             return
         if len(body) > self.max_bytes or self._declared(scope) > self.max_bytes:

@@ -38,7 +38,12 @@ class SourceNode:
 
     id: strawberry.ID = strawberry.field(description="As the domain names it, e.g. `crm`.")
     name: str = strawberry.field(description="A name for people to read.")
-    reliability: float = strawberry.field(description="How far to trust it, 0 to 1.")
+    reliability: float = strawberry.field(
+        description="How far to trust it, 0 to 1; what feedback has taken from it is taken."
+    )
+    declared_reliability: float = strawberry.field(
+        description="How far to trust it without feedback, 0 to 1."
+    )
     disabled: bool = strawberry.field(
         description="Whether recall leaves out all that comes from it."
     )
@@ -50,6 +55,9 @@ class SourceNode:
             id=strawberry.ID(source.id),
             name=source.name,
             reliability=source.reliability,
+            declared_reliability=(
+                source.reliability if source.declared is None else source.declared
+            ),
             disabled=source.disabled,
         )
 

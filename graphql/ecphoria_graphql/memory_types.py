@@ -184,7 +184,11 @@ class _MemoryFields(MemoryNode, Node):
     def last_accessed_at(self) -> datetime | None:
         return self.record.last_accessed_at
 
-    @described("How often it was said again.")
+    @described("What feedback takes from how far its source is believed for it, 0 to 1.")
+    def doubt(self) -> float:
+        return self.record.doubt
+
+    @described("How often it was said again, or called helpful.")
     def reinforced(self) -> int:
         return self.record.reinforced
 

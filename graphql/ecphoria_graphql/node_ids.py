@@ -49,7 +49,10 @@ def node_ref(given: str) -> NodeRef:
         InvalidNodeId: When it is not one that was handed out.
     """
     fault = InvalidNodeId("the node id is damaged", path=("node_id",))
-    if not given.isascii() or len(given) > MAX_CHARS:
+    if len(given) > MAX_CHARS:
+        msg = f"the node id has {len(given)} characters; {MAX_CHARS} are allowed"
+        raise InvalidNodeId(msg, path=("node_id",))
+    if not given.isascii():
         raise fault
     try:
         raw = base64.b64decode(given + "=" * (-len(given) % 4), altchars=b"-_", validate=True)

@@ -15,6 +15,7 @@ from ecphoria_graphql.connection_types import After, First, Listed, connected
 from ecphoria_graphql.context import Info
 from ecphoria_graphql.entity_types import EntityTypes
 from ecphoria_graphql.error_codes import argument_path, input_path
+from ecphoria_graphql.feedback_fields import feedback_queries
 from ecphoria_graphql.fields import typed_field
 from ecphoria_graphql.history_types import HistoryTypes
 from ecphoria_graphql.inputs import InputTypes, RecallData, RefData, attributes_of
@@ -147,6 +148,7 @@ def build_query(
             **_list_fields(entities, memories, listings),
             **_other_fields(entities, memories, listings),
             **_governance_fields(),
+            **feedback_queries(),
             "recall": typed_field(
                 recall,
                 recalls.recall,

@@ -2,9 +2,9 @@
 
 import strawberry
 
-from ecphoria.model import EntityReceipts, EntityRef, Link, Receipt
+from ecphoria.model import EntityReceipts, EntityRef, Link, Receipt, ReceiptStatus
 from ecphoria_graphql.enums import LinkedBy, WriteStatus
-from ecphoria_graphql.error_codes import as_given
+from ecphoria_graphql.write_faults import WriteFaultNode, fault_of_item
 
 
 @strawberry.type(name="EntityRef", description="An entity by type and the caller's own id.")
@@ -58,10 +58,8 @@ class ReceiptNode:
             "Whether vector search finds it already; if not, background work sees to it soon."
         )
     )
-    code: str | None = strawberry.field(description="Stable error code when REJECTED.")
-    reason: str | None = strawberry.field(description="What is wrong with it when REJECTED.")
-    path: list[str] = strawberry.field(
-        description="Where in the item the fault is, outermost first, when REJECTED."
+    error: WriteFaultNode | None = strawberry.field(
+        description="What is wrong with it when REJECTED; null when it is kept."
     )
     supersedes: list[strawberry.ID] = strawberry.field(
         description="Ids of the memories that it ended; they are history now."
@@ -98,17 +96,20 @@ class ReceiptNode:
     )
 
     @classmethod
-    def of(cls, receipt: Receipt) -> "ReceiptNode":
-        """Return a receipt as its GraphQL type."""
+    def of(cls, receipt: Receipt, *place: str | int) -> "ReceiptNode":
+        """Return a receipt as its GraphQL type.
+
+        Args:
+            receipt: What became of an item.
+            place: Where in the arguments the item is.
+        """
         return cls(
             index=receipt.index,
             status=WriteStatus(receipt.status.value),
             id=None if receipt.id is None else strawberry.ID(receipt.id),
             links=[LinkNode.of(link) for link in receipt.links],
             indexed=receipt.indexed,
-            code=receipt.code,
-            reason=receipt.reason,
-            path=[str(part) for part in as_given(receipt.path)],
+            error=fault_of_item(receipt, place),
             supersedes=_ids(receipt.supersedes),
             superseded_by=(
                 None if receipt.superseded_by is None else strawberry.ID(receipt.superseded_by)
@@ -117,12 +118,36 @@ class ReceiptNode:
             possible_update_of=_ids(receipt.possible_update_of),
             waiting_for=list(receipt.waiting_for),
             notes=list(receipt.notes),
-            facts=[cls.of(fact) for fact in receipt.facts],
+            facts=[cls.of(fact, *place) for fact in receipt.facts],
         )
+
+    @classmethod
+    def refused(cls, fault: WriteFaultNode) -> "ReceiptNode":
+        """Return the receipt of a write that did nothing."""
+        made = cls.of(Receipt(0, ReceiptStatus.REJECTED))
+        made.error = fault
+        return made
 
 
 def _ids(ids: tuple[str, ...]) -> list[strawberry.ID]:
     return [strawberry.ID(id_) for id_ in ids]
+
+
+@strawberry.type(name="RememberBatchPayload", description="What became of several memories.")
+class BatchReceiptsNode:
+    """The receipts of a batch."""
+
+    receipts: list[ReceiptNode] = strawberry.field(
+        description="One an item, in order; empty when the batch itself is no good."
+    )
+    error: WriteFaultNode | None = strawberry.field(
+        description="What is wrong with the batch; null when each item has its receipt."
+    )
+
+    @classmethod
+    def refused(cls, fault: WriteFaultNode) -> "BatchReceiptsNode":
+        """Return the payload of a batch that did nothing."""
+        return cls(receipts=[], error=fault)
 
 
 @strawberry.type(name="UpsertReceipts", description="What became of an entity upsert.")
@@ -132,6 +157,9 @@ class UpsertReceiptsNode:
     entities: list[ReceiptNode] = strawberry.field(description="One an entity, in order.")
     relations_created: int = strawberry.field(description="How many relations were new.")
     relations_unchanged: int = strawberry.field(description="How many were there already.")
+    error: WriteFaultNode | None = strawberry.field(
+        description="The first fault; then nothing was written. Null when all was."
+    )
 
     @classmethod
     def of(cls, receipts: EntityReceipts) -> "UpsertReceiptsNode":
@@ -140,4 +168,10 @@ class UpsertReceiptsNode:
             entities=[ReceiptNode.of(receipt) for receipt in receipts.entities],
             relations_created=receipts.relations_created,
             relations_unchanged=receipts.relations_unchanged,
+            error=None,
         )
+
+    @classmethod
+    def refused(cls, fault: WriteFaultNode) -> "UpsertReceiptsNode":
+        """Return the receipts of an upsert that did nothing."""
+        return cls(entities=[], relations_created=0, relations_unchanged=0, error=fault)

@@ -36,6 +36,7 @@ from ecphoria_graphql.query import build_query
 from ecphoria_graphql.recall_types import build_recall_types
 from ecphoria_graphql.scalars import SCALARS
 from ecphoria_graphql.subscription import build_subscription
+from ecphoria_graphql.write_faults import FAULT_TYPES
 from ecphoria_schema.domain import Domain
 
 
@@ -178,7 +179,7 @@ def build_schema(domain: Domain) -> Schema:
         query=build_query(entities, memories, recalls, build_history_types(memories), inputs),
         mutation=build_mutation(entities, inputs),
         subscription=build_subscription(memories),
-        types=list(entities.objects.values()),
+        types=[*entities.objects.values(), *FAULT_TYPES],
         config=StrawberryConfig(scalar_map=SCALARS),
         extensions=[
             ErrorCodes,

@@ -16,6 +16,12 @@ import uvicorn
 from ecphoria.engine import Engine
 from ecphoria.errors import ConfigurationInvalid, InternalError, PortInUse
 from ecphoria_graphql.app import create_app_for
+from ecphoria_graphql.slow_clients import (
+    CLIENT_TIMEOUT_S,
+    PatientConfig,
+    PatientHttp,
+    PatientSocket,
+)
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Iterator
@@ -86,18 +92,19 @@ def base_url(listener: socket.socket) -> str:
     return f"http://{f'[{host}]' if ':' in host else host}:{port}"
 
 
-def _server(app: ASGIApp) -> _Server:
-    return _Server(
-        uvicorn.Config(
-            app,
-            log_config=None,
-            access_log=False,
-            server_header=False,
-            ws="websockets-sansio",
-            lifespan="on",
-            timeout_graceful_shutdown=GRACE_S,
-        )
+def _server(app: ASGIApp, client_timeout_s: float) -> _Server:
+    config = PatientConfig(
+        app,
+        log_config=None,
+        access_log=False,
+        server_header=False,
+        http=PatientHttp,
+        ws=PatientSocket,
+        lifespan="on",
+        timeout_graceful_shutdown=GRACE_S,
     )
+    config.client_timeout_s = client_timeout_s
+    return _Server(config)
 
 
 async def _started(server: _Server, running: asyncio.Task[None]) -> None:
@@ -120,11 +127,21 @@ async def _run(server: _Server, listener: socket.socket) -> None:
 
 @contextlib.asynccontextmanager
 async def running_server(
-    app: ASGIApp, host: str = "127.0.0.1", port: int = 0
+    app: ASGIApp,
+    host: str = "127.0.0.1",
+    port: int = 0,
+    *,
+    client_timeout_s: float = CLIENT_TIMEOUT_S,
 ) -> AsyncIterator[str]:
     """Serve an application in the background of this event loop; yield its base URL.
 
     Signals stay the caller's. On leaving, requests under way are finished.
+
+    Args:
+        app: What answers.
+        host: Address to listen on.
+        port: 0 = any free one.
+        client_timeout_s: How long a client may take to ask, and to read; in seconds.
 
     Raises:
         PortInUse: When another program listens there.
@@ -133,7 +150,7 @@ async def running_server(
     """
     with contextlib.closing(bind(host, port)) as listener:
         url = base_url(listener)
-        server = _server(app)
+        server = _server(app, client_timeout_s)
         running = asyncio.create_task(_run(server, listener), name="http server")
         try:
             await _started(server, running)
@@ -163,7 +180,7 @@ async def _serve(
             loop.add_signal_handler(number, stop, number)
     try:
         async with Engine.open(settings) as engine:
-            server = _server(create_app_for(engine))
+            server = _server(create_app_for(engine), settings.client_timeout_s)
             running = asyncio.create_task(_run(server, listener), name="http server")
             try:
                 await _started(server, running)

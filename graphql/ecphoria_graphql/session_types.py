@@ -8,6 +8,7 @@ from ecphoria.model import SessionContext, Turn
 from ecphoria.session.flush import SessionFlush
 from ecphoria_graphql.enums import WhoSpoke
 from ecphoria_graphql.receipt_types import EntityRefNode, ReceiptNode
+from ecphoria_graphql.write_faults import WriteFaultNode
 
 
 @strawberry.type(name="SessionTurn", description="One message of a conversation.")
@@ -69,6 +70,25 @@ class SessionNode:
         )
 
 
+@strawberry.type(
+    name="RememberTurnPayload", description="What is kept of a conversation now, or why not."
+)
+class RememberTurnNode:
+    """What became of a turn."""
+
+    session: SessionNode | None = strawberry.field(
+        description="What is kept of the conversation; null when the turn was not taken."
+    )
+    error: WriteFaultNode | None = strawberry.field(
+        default=None, description="Why the turn was not taken; null when it was."
+    )
+
+    @classmethod
+    def refused(cls, fault: WriteFaultNode) -> "RememberTurnNode":
+        """Return the payload of a turn that was not taken."""
+        return cls(session=None, error=fault)
+
+
 @strawberry.type(name="SessionFlush", description="What became of a conversation that is over.")
 class FlushNode:
     """A flush."""
@@ -83,6 +103,9 @@ class FlushNode:
     under_way: bool = strawberry.field(
         description="Whether somebody else brings it to long-term memory at this moment."
     )
+    error: WriteFaultNode | None = strawberry.field(
+        description="Why nothing was done; null when the call was good."
+    )
 
     @classmethod
     def of(cls, flush: SessionFlush) -> "FlushNode":
@@ -92,4 +115,10 @@ class FlushNode:
             turns=flush.turns,
             set_aside=flush.set_aside,
             under_way=flush.under_way,
+            error=None,
         )
+
+    @classmethod
+    def refused(cls, fault: WriteFaultNode) -> "FlushNode":
+        """Return the payload of a call that did nothing."""
+        return cls(receipts=[], turns=0, set_aside=0, under_way=False, error=fault)

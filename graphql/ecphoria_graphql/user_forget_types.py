@@ -6,6 +6,7 @@ from datetime import datetime
 import strawberry
 
 from ecphoria.lifecycle.forget_user import ForgetCheck, ForgetReceipt
+from ecphoria_graphql.write_faults import WriteFaultNode
 
 
 @strawberry.type(name="RemovedCount", description="How many of one thing.")
@@ -52,6 +53,42 @@ class UserForgetReceiptNode:
             finished_at=receipt.finished_at,
             allowed_again_at=receipt.allowed_again_at,
         )
+
+
+@strawberry.type(name="ForgetUserPayload", description="That a user was forgotten, or why not.")
+class ForgetUserNode:
+    """What became of forgetting a user."""
+
+    receipt: UserForgetReceiptNode | None = strawberry.field(
+        description="That he was forgotten; null when he was not."
+    )
+    error: WriteFaultNode | None = strawberry.field(
+        default=None, description="Why he was not forgotten; null when he was."
+    )
+
+    @classmethod
+    def refused(cls, fault: WriteFaultNode) -> "ForgetUserNode":
+        """Return the payload of a call that did nothing."""
+        return cls(receipt=None, error=fault)
+
+
+@strawberry.type(
+    name="AllowForgottenPayload", description="Whether a forgotten user may come back now."
+)
+class AllowForgottenNode:
+    """What became of letting a user come back."""
+
+    allowed: bool = strawberry.field(
+        description="Whether he was forgotten, and may come back now; false when he was not."
+    )
+    error: WriteFaultNode | None = strawberry.field(
+        default=None, description="Why nothing was done; null when the call was good."
+    )
+
+    @classmethod
+    def refused(cls, fault: WriteFaultNode) -> "AllowForgottenNode":
+        """Return the payload of a call that did nothing."""
+        return cls(allowed=False, error=fault)
 
 
 @strawberry.type(

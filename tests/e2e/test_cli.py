@@ -29,8 +29,9 @@ COMMANDS = ["demo", "serve", "import", "recall", "keys", "keys create", "keys li
             "schema export", "doctor", "reconcile", "reembed", "verify", "version", "worker",
             "browser-kit", "forget", "user forget", "user verify-forgotten", "user allow",
             "audit list", "audit export", "memory", "memory show", "memory history",
-            "memory supersede", "memory correct", "memory retract"]  # fmt: skip
-GROUPS = ("keys", "memory", "user", "audit")
+            "memory supersede", "memory correct", "memory retract", "feedback", "feedback give",
+            "feedback list", "feedback undo"]  # fmt: skip
+GROUPS = ("keys", "memory", "user", "audit", "feedback")
 
 
 # --- without stores ------------------------------------------------------------------------
@@ -78,6 +79,10 @@ def test_every_command_has_help(command: str, capsys: pytest.CaptureFixture[str]
         ["memory", "correct", "m", "text", "-t", "t", "-r", "r", "--user", "u", "--shared"],
         ["memory", "retract", "m", "-t", "t", "--reason", "r"],
         ["memory", "history", "Order", "1", "-t", "t", "--user", "u"],
+        ["feedback", "give", "m", "splendid", "-t", "t", "--user", "u"],
+        ["feedback", "give", "m", "wrong", "-t", "t"],
+        ["feedback", "give", "m", "expired", "-t", "t", "--user", "u", "--at", "noon"],
+        ["feedback", "undo", "f", "-t", "t", "--user", "u", "--shared"],
     ],
 )
 def test_wrong_usage_ends_with_2(

@@ -19,6 +19,9 @@ if TYPE_CHECKING:
 
     from .conftest import Ecphoria
 
+# options, output and exit codes: the verbs behind them are tried on each store set without it
+pytestmark = pytest.mark.one_store_set
+
 PATIENCE_S = 120
 
 
@@ -398,3 +401,22 @@ def test_a_user_is_forgotten_proved_and_on_record(ecphoria: Ecphoria, tenant: st
     assert "u-1" not in str(entries)
     assert "forgetUser" in ecphoria("audit", "list", "-t", tenant).out
     assert ecphoria("user", "allow", *mine, "--json").json == {"allowed": True}
+
+
+def test_feedback_is_given_listed_and_taken_back(ecphoria: Ecphoria, tenant: str) -> None:
+    load(ecphoria, tenant, {"id": "m-1", "user_id": "u-1", "text": "包裹放在门口了"})
+    whose = ("-t", tenant, "--user", "u-1")
+    given = ecphoria(
+        "feedback", "give", "m-1", "missing-info", *whose, "--note", "哪个门？", "--json"
+    ).json
+    assert (given["status"], given["task"]["status"]) == ("GIVEN", "OPEN")
+    again = ecphoria("feedback", "give", "m-1", "MISSING_INFO", *whose, "-n", "哪个门？")
+    assert again.out.startswith(f"DUPLICATE {given['feedback']['id']}")
+    (said,) = ecphoria("feedback", "list", *whose, "--standing", "--json").json["items"]
+    assert (said["note"], said["by"]) == ("哪个门？", "cli")
+    done = ecphoria("feedback", "undo", said["id"], *whose)
+    assert (done.code, done.out.split()[0]) == (0, "UNDONE")
+    assert ecphoria("feedback", "list", *whose, "--standing", "--json").json["items"] == []
+    assert "missing_info" in ecphoria("feedback", "list", *whose).out
+    refused = ecphoria("feedback", "give", "none", "helpful", *whose)
+    assert (refused.code, refused.err.split()[:2]) == (1, ["error", "NOT_FOUND:"])

@@ -180,7 +180,9 @@ async def test_conflicting_memories_are_shown_with_the_more_reliable_first(shop,
     assert result.action is Action.ANSWER
     assert [item.memory.id for item in result.memories] == ["record", "review"]
     assert result.memories[0].conflicts_with == ("review",)
-    assert result.memories[0].confidence.consistency.score == 0
+    # a review counts against the record as far as it is worth next to it; the record in full
+    better, lesser = (item.confidence.consistency.score for item in result.memories)
+    assert (better, lesser) == (pytest.approx(1 - 0.40 / 0.95), 0)
     assert result.memories[0].confidence.overall > result.memories[1].confidence.overall
 
 

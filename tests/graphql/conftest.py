@@ -418,6 +418,14 @@ class Api:
         data: dict[str, Any] = body["data"]
         return data
 
+    async def fault(self, query: str, /, **variables: Any) -> dict[str, Any]:
+        """Run a mutation that must do nothing; return what its payload says about it."""
+        (payload,) = (await self.data(query, **variables)).values()
+        fault: dict[str, Any] | None = payload["error"]
+        assert fault is not None, payload
+        assert fault["message"]
+        return fault
+
     async def error(self, query: str, /, **variables: Any) -> dict[str, Any]:
         """Run an operation that must fail with one error; return it."""
         body = await self.send(query, **variables)

@@ -292,7 +292,7 @@ async def test_remember_maps_every_field(shop: Any, api_over: Any) -> None:
         ],
     }
     query = """mutation ($input: MemoryInput!) { remember(input: $input) {
-      index status id indexed links { entity { type id } certainty how } code reason path } }"""
+      index status id indexed links { entity { type id } certainty how } error { code } } }"""
     async with api_over(shop) as api:
         data = await api.data(query, input=item)
     assert data["remember"] == {
@@ -301,9 +301,7 @@ async def test_remember_maps_every_field(shop: Any, api_over: Any) -> None:
         "id": "m0",
         "indexed": True,
         "links": [{"entity": {"type": "Device", "id": "d1"}, "certainty": 1.0, "how": "GIVEN"}],
-        "code": None,
-        "reason": None,
-        "path": [],
+        "error": None,
     }
     assert shop.written == [
         MemoryInput(
@@ -342,7 +340,7 @@ async def test_defaults_are_the_engines(shop: Any, api_over: Any) -> None:
 
 async def test_a_bad_item_leaves_the_others_in_place(shop: Any, api_over: Any) -> None:
     query = """mutation ($items: [MemoryInput!]!) { rememberBatch(input: {items: $items}) {
-      index status id code reason path } }"""
+      receipts { index status id error { __typename code path } } error { code } } }"""
     async with api_over(shop) as api:
         data = await api.data(
             query,
@@ -353,20 +351,26 @@ async def test_a_bad_item_leaves_the_others_in_place(shop: Any, api_over: Any) -
                 {"text": "shared", "shared": True},
             ],
         )
-    receipts = data["rememberBatch"]
+    assert data["rememberBatch"]["error"] is None
+    receipts = data["rememberBatch"]["receipts"]
     assert [receipt["index"] for receipt in receipts] == [0, 1, 2, 3]
     assert [receipt["status"] for receipt in receipts] == [
         "REJECTED", "CREATED", "REJECTED", "CREATED",
     ]  # fmt: skip
-    assert receipts[0]["code"] == receipts[2]["code"] == "INVALID_SCOPE"
-    assert receipts[0]["path"] == ["userId"]
+    assert receipts[0]["error"] == {
+        "__typename": "InvalidInputFault",
+        "code": "INVALID_SCOPE",
+        "path": ["input", "items", "0", "userId"],
+    }
+    assert receipts[2]["error"]["path"] == ["input", "items", "2", "userId"]
     assert [item.text for item in shop.written] == ["good", "shared"]
 
 
 async def test_entities_take_both_spellings(shop: Any, api_over: Any) -> None:
     query = """mutation ($entities: [EntityInput!]!, $relations: [RelationInput!]!) {
       upsertEntities(input: {entities: $entities, relations: $relations}) {
-        entities { index status id } relationsCreated relationsUnchanged } }"""
+        entities { index status id } relationsCreated relationsUnchanged
+        error { code message path } } }"""
     entities = [
         {
             "type": "Order",
@@ -385,7 +389,7 @@ async def test_entities_take_both_spellings(shop: Any, api_over: Any) -> None:
     ]
     async with api_over(shop) as api:
         data = await api.data(query, entities=entities, relations=relations)
-        error = await api.error(
+        fault = await api.fault(
             query,
             entities=[{"type": "Order", "id": "o", "properties": {"placedAt": 1, "placed_at": 2}}],
             relations=[],
@@ -401,8 +405,8 @@ async def test_entities_take_both_spellings(shop: Any, api_over: Any) -> None:
         EntityInput("User", "u9", {}, None),
         RelationInput("PLACED", EntityRef("User", "u9"), EntityRef("Order", "o9")),
     ]
-    assert error["extensions"]["code"] == "INVALID_INPUT"
-    assert error["extensions"]["path"] == ["input", "entities", 0, "properties", "placed_at"]
+    assert fault["code"] == "INVALID_INPUT"
+    assert fault["path"] == ["input", "entities", "0", "properties", "placed_at"]
 
 
 async def test_queries_by_get_but_no_mutations(shop: Any, api_over: Any) -> None:

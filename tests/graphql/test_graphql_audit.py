@@ -11,7 +11,8 @@ from ecphoria.model import Role
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 
 FORGET = """mutation ($userId: ID!) {
-  forgetUser(userId: $userId, reason: "用户要求") { id by reason finishedAt } }"""
+  forgetUser(userId: $userId, reason: "用户要求") {
+    receipt { id by reason finishedAt } } }"""
 VERIFY = """query ($userId: ID!) { verifyForgotten(userId: $userId) {
   clean left { what count } receipt { id } } }"""
 MEMORIES = "query ($userId: ID!) { memories(userId: $userId) { edges { node { id } } } }"
@@ -29,7 +30,7 @@ async def test_what_was_refused_is_on_record(engine: Any, tenant: str, api_over:
             error = await agent.error(refused, userId="u1")
             assert error["extensions"]["code"] == "FORBIDDEN"
         assert (await agent.error(LOG, filter=None))["extensions"]["code"] == "FORBIDDEN"
-        receipt = (await admin.data(FORGET, userId="u1"))["forgetUser"]
+        receipt = (await admin.data(FORGET, userId="u1"))["forgetUser"]["receipt"]
         check = (await admin.data(VERIFY, userId="u1"))["verifyForgotten"]
         assert check == {"clean": True, "left": [], "receipt": {"id": receipt["id"]}}
         await engine.audit.flush()

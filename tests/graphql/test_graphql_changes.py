@@ -18,10 +18,10 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 
-RECEIPT = """status id indexed code reason path supersedes supersededBy conflictsWith
+RECEIPT = """status id indexed error { code message path } supersedes supersededBy conflictsWith
   possibleUpdateOf waitingFor notes links { entity { type id } certainty how }"""
 REMEMBER = f"""mutation ($items: [MemoryInput!]!) {{ rememberBatch(input: {{items: $items}}) {{
-  {RECEIPT} facts {{ {RECEIPT} }} }} }}"""
+  receipts {{ {RECEIPT} facts {{ {RECEIPT} }} }} }} }}"""
 SUPERSEDE = f"""mutation ($memoryId: ID!, $new: MemoryInput!, $reason: String! = "a reason") {{
   done: supersede(memoryId: $memoryId, new: $new, reason: $reason) {{ {RECEIPT} }} }}"""
 CORRECT = SUPERSEDE.replace("supersede(", "correct(")
@@ -66,7 +66,8 @@ def status(id_: str, value: str, day: int = 0, **more: Any) -> dict[str, Any]:
 
 
 async def remember(api: Any, *items: dict[str, Any]) -> list[dict[str, Any]]:
-    receipts: list[dict[str, Any]] = (await api.data(REMEMBER, items=list(items)))["rememberBatch"]
+    payload = (await api.data(REMEMBER, items=list(items)))["rememberBatch"]
+    receipts: list[dict[str, Any]] = payload["receipts"]
     return receipts
 
 
@@ -113,12 +114,9 @@ async def test_a_receipt_says_what_became_of_it(engine: Any, tenant: str, api_ov
         )
         assert (unknown["status"], unknown["waitingFor"]) == ("CREATED", ["882302"])
         assert unknown["links"] == []
-        assert (bad["status"], bad["code"], bad["path"]) == (
-            "REJECTED",
-            "INVALID_INPUT",
-            ["facts", "0", "value"],
-        )
-        assert bad["reason"]
+        assert (bad["status"], bad["error"]["code"]) == ("REJECTED", "INVALID_INPUT")
+        assert bad["error"]["path"] == ["input", "items", "1", "facts", "0", "value"]
+        assert bad["error"]["message"]
         # and it is linked by itself when the order comes
         await order_of(api, "u1", "882302")
         memory = (await api.data(MEMORY, userId="u1", id="unknown"))["memory"]
@@ -158,11 +156,8 @@ async def test_facts_are_counted_one_by_one(engine: Any, tenant: str, api_over: 
         assert receipt["status"] == "CREATED"
         without = {**two, "id": "no-text", "text": None, "facts": []}
         (empty,) = await remember(api, without)
-        assert (empty["status"], empty["code"], empty["path"]) == (
-            "REJECTED",
-            "TEXT_EMPTY",
-            ["text"],
-        )
+        assert (empty["status"], empty["error"]["code"]) == ("REJECTED", "TEXT_EMPTY")
+        assert empty["error"]["path"] == ["input", "items", "0", "text"]
 
 
 class IndexDown:
@@ -258,9 +253,9 @@ async def test_supersede_keeps_the_old_one_as_history(
         assert by_hand["memory"]["text"]
         new = (await api.data(MEMORY, userId="u1", id="shipped"))["memory"]
         assert [each["memoryId"] for each in new["supersedes"]] == ["paid"]
-        error = await api.error(SUPERSEDE, memoryId="paid", new=status("other", "refunded", 2))
-        assert error["extensions"]["code"] == "NOT_CURRENT"
-        assert "'shipped'" in error["message"]
+        fault = await api.fault(SUPERSEDE, memoryId="paid", new=status("other", "refunded", 2))
+        assert (fault["code"], fault["path"]) == ("NOT_CURRENT", ["memoryId"])
+        assert "'shipped'" in fault["message"]
 
 
 async def test_free_text_can_be_superseded_too(engine: Any, tenant: str, api_over: Any) -> None:
@@ -324,10 +319,10 @@ async def test_what_may_not_be_changed(
         await remember(api, {"id": "m", "userId": "u1", "text": "电池换过了", "source": "crm"})
         for change, code, path in (
             # another user's, another tenant's and none look the same
-            (of_user("u2"), "NOT_FOUND", None),
-            ({**given, "memoryId": "none"}, "NOT_FOUND", None),
-            ({**given, "memoryId": '") or true or ("'}, "NOT_FOUND", None),
-            ({**given, "memoryId": ""}, "INVALID_INPUT", None),
+            (of_user("u2"), "NOT_FOUND", ["memoryId"]),
+            ({**given, "memoryId": "none"}, "NOT_FOUND", ["memoryId"]),
+            ({**given, "memoryId": '") or true or ("'}, "NOT_FOUND", ["memoryId"]),
+            ({**given, "memoryId": ""}, "INVALID_INPUT", ["memoryId"]),
             ({**given, "reason": ""}, "INVALID_INPUT", ["reason"]),
             ({**given, "reason": " \n"}, "INVALID_INPUT", ["reason"]),
             ({**given, "reason": "x" * 10_000}, "INVALID_INPUT", ["reason"]),
@@ -335,20 +330,22 @@ async def test_what_may_not_be_changed(
             (of_user(""), "INVALID_SCOPE", None),
             (of_user(None), "INVALID_SCOPE", None),
         ):
-            error = await api.error(query, **change)
-            assert error["extensions"]["code"] == code, (change, error)
+            fault = await api.fault(query, **change)
+            assert fault["code"] == code, (change, fault)
             if path is not None:
-                assert error["extensions"]["path"] == path
+                assert fault["path"] == path
+        for options in ({"roles": (Role.ANALYST,)}, {"users": ["u2"]}):
+            async with api_over(engine, **{"tenant": tenant, **options}) as other:
+                error = await other.error(query, **given)
+                assert error["extensions"]["code"] == "FORBIDDEN", (options, error)
         for options, code in (
-            ({"roles": (Role.ANALYST,)}, "FORBIDDEN"),
-            ({"users": ["u2"]}, "FORBIDDEN"),
             ({"tenant": f"{tenant}-x"}, "NOT_FOUND"),
             # dialogue, the default source, is less reliable than the CRM
             ({"roles": (Role.AGENT,)}, "LESS_RELIABLE"),
         ):
             async with api_over(engine, **{"tenant": tenant, **options}) as other:
-                error = await other.error(query, **given)
-                assert error["extensions"]["code"] == code, (options, error)
+                fault = await other.fault(query, **given)
+                assert fault["code"] == code, (options, fault)
         memory = (await api.data(MEMORY, userId="u1", id="m"))["memory"]
         assert (memory["status"], memory["supersededBy"]) == ("ACTIVE", [])
 
@@ -361,7 +358,8 @@ async def test_a_new_memory_that_is_no_good_is_rejected_by_its_receipt(
         for query in (SUPERSEDE, CORRECT):
             bad = status("new", "on the moon", 1)
             receipt = (await api.data(query, memoryId="paid", new=bad))["done"]
-            assert (receipt["status"], receipt["path"]) == ("REJECTED", ["facts", "0", "value"])
+            assert receipt["status"] == "REJECTED"
+            assert receipt["error"]["path"] == ["new", "facts", "0", "value"]
         memory = (await api.data(MEMORY, userId="u1", id="paid"))["memory"]
         assert memory["status"] == "ACTIVE"
 
@@ -607,8 +605,8 @@ async def test_relations_of_many_memories_are_one_round_trip(
 
 SAY = """mutation ($userId: ID!, $sessionId: ID!, $speaker: Speaker! = CUSTOMER, $text: String!,
   $turnId: ID) { rememberTurn(userId: $userId, sessionId: $sessionId, speaker: $speaker,
-  text: $text, turnId: $turnId) { turnCount entities { type id }
-  turns { number speaker text } } }"""
+  text: $text, turnId: $turnId) { session { turnCount entities { type id }
+  turns { number speaker text } } error { code message path } } }"""
 SESSION = """query ($userId: ID!, $sessionId: ID!) {
   session(userId: $userId, sessionId: $sessionId) { turnCount turns { text } } }"""
 END = """mutation ($userId: ID!, $sessionId: ID!) {
@@ -629,10 +627,10 @@ async def test_a_conversation_is_kept_asked_and_ended(
         for _ in range(2):
             # sent again after a lost answer, it is the same turn
             said = await api.data(SAY, **here, text="我的订单#882301怎么还没发货？", turnId="1")
-        assert said["rememberTurn"]["turnCount"] == 1
-        assert said["rememberTurn"]["entities"] == [{"type": "Order", "id": "882301"}]
+        assert said["rememberTurn"]["session"]["turnCount"] == 1
+        assert said["rememberTurn"]["session"]["entities"] == [{"type": "Order", "id": "882301"}]
         said = await api.data(SAY, **here, text="已发出，物流单号SF112233。", speaker="SERVICE")
-        assert [turn["speaker"] for turn in said["rememberTurn"]["turns"]] == [
+        assert [turn["speaker"] for turn in said["rememberTurn"]["session"]["turns"]] == [
             "CUSTOMER",
             "SERVICE",
         ]
@@ -662,8 +660,9 @@ async def test_conversations_of_others_are_refused(engine: Any, tenant: str, api
             ({"sessionId": ""}, "INVALID_INPUT", ["sessionId"]),
             ({"text": " "}, "TEXT_EMPTY", ["text"]),
             ({"turnId": " x"}, "INVALID_INPUT", ["turnId"]),
-            ({"speaker": "PARROT"}, "BAD_USER_INPUT", ["speaker"]),
         ):
-            error = await api.error(SAY, **{**here, "text": "你好", **change})
-            assert error["extensions"]["code"] == code, (change, error)
-            assert error["extensions"]["path"] == path
+            fault = await api.fault(SAY, **{**here, "text": "你好", **change})
+            assert (fault["code"], fault["path"]) == (code, path), change
+        error = await api.error(SAY, **{**here, "text": "你好", "speaker": "PARROT"})
+        assert error["extensions"]["code"] == "BAD_USER_INPUT"
+        assert error["extensions"]["path"] == ["speaker"]

@@ -12,13 +12,16 @@ from graphql import parse, validate
 from ecphoria.client import Client, documents
 from ecphoria.errors import (
     Forbidden,
+    IdempotencyKeyReused,
     InternalError,
+    InvalidInput,
     InvalidScope,
     NotFound,
     RateLimited,
     RequestRefused,
     ServerUnreachable,
     StoreUnavailable,
+    TextEmpty,
     Unauthenticated,
 )
 from ecphoria.model import Action, ReceiptStatus, Role
@@ -51,7 +54,7 @@ async def test_the_whole_way_on_real_stores(
             kind="EPISODIC",
             occurredAt=datetime(2026, 1, 2, tzinfo=UTC),
         )
-        assert (written.status, written.code) == (ReceiptStatus.CREATED, None)
+        assert (written.status, written.error) == (ReceiptStatus.CREATED, None)
         assert written.id is not None
         memory = await client.memory("u1", written.id)
         assert (memory.text, memory.user_id) == ("客户说手机屏幕在维修后又碎了", "u1")
@@ -63,10 +66,26 @@ async def test_the_whole_way_on_real_stores(
         bad, good = await client.remember_all(
             [{"text": " ", "userId": "u1"}, {"text": "Prefers e-mail", "userId": "u1"}]
         )
-        assert (bad.status, bad.code) == (ReceiptStatus.REJECTED, "TEXT_EMPTY")
+        assert bad.status is ReceiptStatus.REJECTED
+        assert isinstance(bad.error, TextEmpty)
+        assert bad.error.path == ("input", "items", "0", "text")
         assert good.status is ReceiptStatus.CREATED
-        gone = await client.forget("u1", [written.id, "none"], "asked for")
-        assert (gone.count, gone.unknown) == (1, ("none",))
+        with pytest.raises(TextEmpty):
+            await client.remember(" ", "u1")
+        with pytest.raises(InvalidInput) as caught:
+            await client.forget("u1", [written.id], " ")
+        assert caught.value.path == ("reason",)
+        for _ in range(2):
+            gone = await client.forget(
+                "u1", [written.id, "none"], "asked for", idempotency_key="one"
+            )
+            assert (gone.count, gone.unknown) == (1, ("none",))
+        twice = [
+            await client.remember("Wants a call", "u1", idempotency_key="two") for _ in range(2)
+        ]
+        assert twice[0] == twice[1]
+        with pytest.raises(IdempotencyKeyReused):
+            await client.remember("Wants no call", "u1", idempotency_key="two")
         with pytest.raises(NotFound):
             await client.memory("u1", written.id)
 

@@ -7,15 +7,23 @@ from typing import Any
 import pytest
 import structlog
 
-from ecphoria.errors import EcphoriaError, InternalError, StoreUnavailable, error_classes
+from ecphoria.errors import (
+    EcphoriaError,
+    InternalError,
+    InvalidInput,
+    StoreUnavailable,
+    error_classes,
+)
 from ecphoria.model import Role
 from ecphoria_graphql.error_codes import MEANINGS, REMEDIES, GraphQLCode, status_of
+from ecphoria_graphql.write_faults import FAULTS, TOP_LEVEL
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 
-REMEMBER = "mutation ($input: MemoryInput!) { remember(input: $input) { status code } }"
+REMEMBER = "mutation ($input: MemoryInput!) { remember(input: $input) { status } }"
 UPSERT = """mutation ($entities: [EntityInput!]!, $relations: [RelationInput!]!) {
-  upsertEntities(input: {entities: $entities, relations: $relations}) { relationsCreated } }"""
+  upsertEntities(input: {entities: $entities, relations: $relations}) {
+    relationsCreated error { __typename code message remedy retryable path } } }"""
 RECALL = """query ($input: RecallInput!) { recall(input: $input) { action } }"""
 ENTITY = """query ($userId: ID!, $type: EntityType!, $id: ID!) {
   entity(userId: $userId, type: $type, id: $id) { id } }"""
@@ -99,18 +107,6 @@ BAD_VARIABLES: list[tuple[str, dict[str, Any], str, list[str | int]]] = [
         "UNKNOWN_RELATION",
         ["relations", 0, "type"],
     ),
-    (
-        UPSERT,
-        {"entities": [{**ORDER, "properties": [1]}], "relations": []},
-        "INVALID_INPUT",
-        ["input", "entities", 0, "properties"],
-    ),
-    (
-        UPSERT,
-        {"entities": [ORDER, {**ORDER, "properties": {"bad": 1}}], "relations": []},
-        "INVALID_INPUT",
-        ["input", "entities", 1, "properties", "bad"],
-    ),
     (ENTITY, {**ORDER, "userId": "u1", "id": "none"}, "NOT_FOUND", []),
     (ENTITY, {**ORDER, "userId": "u1", "type": "Moon"}, "UNKNOWN_ENTITY_TYPE", ["type"]),
     (ENTITY, {**ORDER, "userId": "*"}, "INVALID_SCOPE", []),
@@ -131,6 +127,49 @@ async def test_bad_variables(
     assert error["extensions"]["remedy"]
     assert error["extensions"]["retryable"] is False
     assert shop.written == []
+
+
+@pytest.mark.parametrize(
+    ("entities", "path"),
+    [
+        ([{**ORDER, "properties": [1]}], ["input", "entities", "0", "properties"]),
+        (
+            [ORDER, {**ORDER, "properties": {"bad": 1}}],
+            ["input", "entities", "1", "properties", "bad"],
+        ),
+    ],
+)
+async def test_what_a_mutation_finds_comes_in_its_payload(
+    shop: Any, api_over: Any, entities: Any, path: list[str]
+) -> None:
+    async with api_over(shop) as api:
+        fault = await api.fault(UPSERT, entities=entities, relations=[])
+    assert fault.pop("message")
+    assert fault == {
+        "__typename": "InvalidInputFault",
+        "code": "INVALID_INPUT",
+        "remedy": InvalidInput.remedy,
+        "retryable": False,
+        "path": path,
+    }
+    assert shop.written == []
+
+
+@pytest.mark.parametrize("kind", list(error_classes()))
+async def test_of_every_error_it_is_said_where_a_mutation_has_it(
+    shop: Any, api_over: Any, kind: type[EcphoriaError]
+) -> None:
+    assert (kind in FAULTS) is not (kind in TOP_LEVEL)
+    shop.failures["upsert_entities"] = kind("a sentence", path=("props",))
+    variables = {"entities": [ORDER], "relations": []}
+    async with api_over(shop) as api:
+        if kind in FAULTS:
+            fault = await api.fault(UPSERT, **variables)
+            assert (fault["code"], fault["retryable"]) == (kind.code, kind.retryable)
+            assert (fault["message"], fault["path"]) == ("a sentence", ["input", "properties"])
+        else:
+            error = await api.error(UPSERT, **variables)
+            assert error["extensions"]["code"] == kind.code
 
 
 @pytest.mark.parametrize(

@@ -17,7 +17,15 @@ import pytest
 from graphql import GraphQLInputObjectType, get_named_type, parse, validate
 
 from ecphoria.governance.access import READABLE
-from ecphoria.model import EntityRef, EveryUser, MemoryInput, Role, Scope
+from ecphoria.model import (
+    EntityRef,
+    EveryUser,
+    FeedbackInput,
+    MemoryInput,
+    Role,
+    Scope,
+    Verdict,
+)
 from ecphoria_graphql.field_access import FIELD_OPERATIONS
 from ecphoria_graphql.node_ids import NodeRef, node_id
 from ecphoria_graphql.schema import build_schema
@@ -30,12 +38,17 @@ pytestmark = pytest.mark.asyncio(loop_scope="session")
 UPSERT = """mutation ($entities: [EntityInput!]!, $relations: [RelationInput!]! = []) {
   upsertEntities(input: {entities: $entities, relations: $relations}) { relationsCreated } }"""
 SECRET = "Confidential"
-RECEIPT = "{ status code reason supersedes conflictsWith possibleUpdateOf links { entity { id } } }"
+FAULT = "error { code message path }"
+RECEIPT = (
+    f"{{ status supersedes conflictsWith possibleUpdateOf links {{ entity {{ id }} }} {FAULT} }}"
+)
 
 # Put in anew for each call, so that none finds what an earlier one has left.
 OWN_MEMORY, OWN_TEXT = "own-memory", "A text of its own"
 OWN = f'userId: "u1", text: "{OWN_TEXT}"'
+OWN_TASK = "own-task"
 MEMORY, ENTITY, USER, SESSION = "memory", "entity", "user", "session"
+FEEDBACK, TASK = "feedback", "task"
 
 
 @dataclass(frozen=True)
@@ -139,8 +152,9 @@ def tries() -> Iterator[Try]:
         )
     yield from _inputs("Mutation.remember", "input", "remember", "input: ")
     yield from _inputs(
-        "Mutation.rememberBatch", "input.items", "rememberBatch", "input: {items: [", "]}"
-    )
+        "Mutation.rememberBatch", "input.items", "rememberBatch", "input: {items: [", "]}",
+        shown=f"{{ receipts {RECEIPT} {FAULT} }}",
+    )  # fmt: skip
     yield Try(
         "Mutation.retract", "memoryId", MEMORY,
         f'{m} {{ retract(memoryId: $id, userId: "u1", reason: "x") {RECEIPT} }}',
@@ -151,11 +165,11 @@ def tries() -> Iterator[Try]:
     )  # fmt: skip
     yield Try(
         "Mutation.forget", "ids", MEMORY,
-        m + ' { forget(userId: "u1", ids: [$id], reason: "x") { found unknown } }',
+        m + ' { forget(userId: "u1", ids: [$id], reason: "x") { found unknown error { code } } }',
     )  # fmt: skip
     yield Try(
         "Mutation.forget", "userId", USER,
-        m + ' { forget(userId: $id, ids: ["u2-m"], reason: "x") { found unknown } }',
+        m + ' { forget(userId: $id, ids: ["u2-m"], reason: "x") { found error { code } } }',
     )  # fmt: skip
     yield Try(
         "Mutation.forgetByRule", "rule.userId", USER,
@@ -169,9 +183,56 @@ def tries() -> Iterator[Try]:
     )  # fmt: skip
     yield Try(
         "Mutation.forgetUser", "userId", USER,
-        m + ' { forgetUser(userId: $id, reason: "x") { removed { count } } }',
+        m + ' { forgetUser(userId: $id, reason: "x") { receipt { id } error { code } } }',
     )  # fmt: skip
-    yield Try("Mutation.allowForgotten", "userId", USER, m + " { allowForgotten(userId: $id) }")
+    yield Try(
+        "Mutation.allowForgotten", "userId", USER,
+        m + " { allowForgotten(userId: $id) { allowed error { code } } }",
+    )  # fmt: skip
+    verdict, fault = 'verdict: MISSING_INFO, note: "when?"', "error { code message path }"
+    yield Try(
+        "Mutation.feedback", "input.memoryId", MEMORY,
+        f'{m} {{ feedback(input: {{memoryId: $id, userId: "u1", {verdict}}})'
+        f" {{ status task {{ id }} {fault} }} }}",
+    )  # fmt: skip
+    yield Try(
+        "Mutation.feedback", "input.userId", USER,
+        f'{m} {{ feedback(input: {{memoryId: "u2-m", userId: $id, {verdict}}})'
+        f" {{ status {fault} }} }}",
+    )  # fmt: skip
+    yield Try(
+        "Mutation.undoFeedback", "feedbackId", FEEDBACK,
+        f'{m} {{ undoFeedback(userId: "u1", feedbackId: $id) {{ status {fault} }} }}',
+    )  # fmt: skip
+    yield Try(
+        "Mutation.undoFeedback", "userId", USER,
+        f'{m} {{ undoFeedback(userId: $id, feedbackId: "none") {{ status {fault} }} }}',
+    )  # fmt: skip
+    yield Try(
+        "Mutation.completeTask", "id", TASK,
+        f'{m} {{ completeTask(userId: "u1", id: $id) {{ task {{ note }} {fault} }} }}',
+    )  # fmt: skip
+    yield Try(
+        "Mutation.completeTask", "userId", USER,
+        f'{m} {{ completeTask(userId: $id, id: "none") {{ task {{ note }} {fault} }} }}',
+    )  # fmt: skip
+    yield Try(
+        "Mutation.completeTask", "memoryId", MEMORY,
+        f'{m} {{ completeTask(userId: "u1", id: "{OWN_TASK}", memoryId: $id)'
+        f" {{ task {{ completedBy }} {fault} }} }}",
+    )  # fmt: skip
+    yield Try(
+        "Query.feedback", "userId", USER,
+        q + " { feedback(userId: $id) { edges { node { note } } } }",
+    )  # fmt: skip
+    yield Try(
+        "Query.feedback", "filter.memoryId", MEMORY,
+        q + ' { feedback(userId: "u1", filter: {memoryId: $id}) { edges { node { note } } } }',
+    )  # fmt: skip
+    yield Try(
+        "Query.completionTasks", "userId", USER,
+        q + " { completionTasks(userId: $id) { edges { node { note } } } }",
+    )  # fmt: skip
     for place in ("input.entities.id", "input.relations.from.id", "input.relations.to.id"):
         yield Try("Mutation.upsertEntities", place, ENTITY, f"{m} {{ {_upsert(place)} }}")
     turn = 'speaker: CUSTOMER, text: "Hello, it is me"'
@@ -185,15 +246,19 @@ def tries() -> Iterator[Try]:
     )  # fmt: skip
     yield Try(
         "Mutation.rememberTurn", "userId", USER,
-        f'{m} {{ rememberTurn(userId: $id, sessionId: "u2-s", {turn}) {{ turnCount }} }}',
+        f'{m} {{ rememberTurn(userId: $id, sessionId: "u2-s", {turn})'
+        f" {{ session {{ turnCount }} {FAULT} }} }}",
     )  # fmt: skip
     yield Try(
         "Mutation.rememberTurn", "sessionId", SESSION,
-        f'{m} {{ rememberTurn(userId: "u1", sessionId: $id, {turn}) {{ turns {{ text }} }} }}',
+        f'{m} {{ rememberTurn(userId: "u1", sessionId: $id, {turn})'
+        f" {{ session {{ turns {{ text }} }} {FAULT} }} }}",
     )  # fmt: skip
 
 
-def _inputs(field: str, place: str, name: str, before: str, after: str = "") -> Iterator[Try]:
+def _inputs(
+    field: str, place: str, name: str, before: str, after: str = "", shown: str = RECEIPT
+) -> Iterator[Try]:
     m = "mutation ($id: ID!)"
     fact = 'text: "x", attribute: "order.status", value: "sent"'
     for inner, kind, given in (
@@ -206,7 +271,7 @@ def _inputs(field: str, place: str, name: str, before: str, after: str = "") -> 
             f"{OWN}, facts: [{{entity: {{type: Order, id: $id}}, {fact}}}]",
         ),
     ):
-        text = f"{m} {{ {name}({before}{{{given}}}{after}) {RECEIPT} }}"
+        text = f"{m} {{ {name}({before}{{{given}}}{after}) {shown} }}"
         yield Try(field, f"{place}.{inner}", kind, text)
 
 
@@ -218,12 +283,12 @@ def _upsert(place: str) -> str:
         "input.relations.to.id": 'relations: [{type: PLACED, from: {type: User, id: "u1"},'
         " to: {type: Order, id: $id}}]",
     }
-    return f"upsertEntities(input: {{{parts[place]}}}) {{ __typename }}"
+    return f"upsertEntities(input: {{{parts[place]}}}) {{ {FAULT} }}"
 
 
 # Ids that the caller gives to his own: there is nothing of others to be found by them, but for the
 # id of a memory, which has a test of its own.
-OF_ONES_OWN = {"id", "sessionId", "agentId", "turnId", "sources"}
+OF_ONES_OWN = {"id", "sessionId", "agentId", "sources"}
 
 
 def _id_places(schema: Any) -> Iterator[tuple[str, str]]:
@@ -245,10 +310,11 @@ def _id_places(schema: Any) -> Iterator[tuple[str, str]]:
 def _is_ones_own(field: str, place: str) -> bool:
     outer, _, last = place.rpartition(".")
     writes = outer in {"input", "input.items", "new"} and field.startswith("Mutation.")
-    labels = field == "Mutation.rememberTurn" and place == "turnId"
+    # an idempotency key is looked for among those of the same API key only
+    labels = place in {"turnId", "idempotencyKey"} and field.startswith("Mutation.")
     # who did something is no id of anybody's data
     asks = place in {"filter.sources", "filter.principal"}
-    return asks or ((writes or labels) and last in OF_ONES_OWN)
+    return asks or labels or (writes and last in OF_ONES_OWN)
 
 
 NODES = ("Query.node", "nodeId")
@@ -270,11 +336,13 @@ class World:
     engine: Any
     tenant: str
     api: Any
+    foreign: dict[str, tuple[str, ...]]
 
 
 @pytest.fixture
 async def world(engine: Any, tenant: str, api_over: Any) -> Any:
     """Fill two tenants; return a client that may do everything for `u1` of the first."""
+    given: dict[str, Any] = {}
     for name, users in ((tenant, ("u1", "u2")), (f"{tenant}-b", ("u9",))):
         async with api_over(engine, tenant=name) as admin:
             scope = Scope(name, "test", frozenset({Role.ADMIN}), EveryUser.OF_TENANT)
@@ -291,11 +359,18 @@ async def world(engine: Any, tenant: str, api_over: Any) -> Any:
                     ],
                 )
                 assert receipt.id == f"{user}-m", receipt
+                said = FeedbackInput(f"{user}-m", user, Verdict.MISSING_INFO, f"{SECRET} {user}")
+                given[user] = await engine.feedback(scope, said)
                 await engine.remember_turn(
                     scope, user, f"{user}-s", "customer", f"{SECRET} turn {user}"
                 )
+    others = (given["u2"], given["u9"])
+    foreign = FOREIGN | {
+        FEEDBACK: tuple(each.feedback.id for each in others),
+        TASK: tuple(each.task.id for each in others),
+    }
     async with api_over(engine, tenant=tenant, users=["u1"]) as api:
-        yield World(engine, tenant, api)
+        yield World(engine, tenant, api, foreign)
 
 
 FOREIGN = {
@@ -311,6 +386,8 @@ async def _answer(world: World, text: str, id_: str) -> Any:
     marks = {}
     if OWN_MEMORY in text:
         marks[OWN_MEMORY] = await _own_memory(world)
+    if OWN_TASK in text:
+        marks[OWN_TASK] = await _own_task(world)
     marks[OWN_TEXT] = f"Parcel {uuid.uuid4().hex} came late"
     for mark, value in marks.items():
         text = text.replace(mark, value)
@@ -342,6 +419,13 @@ async def _own_memory(world: World) -> str:
     return id_
 
 
+async def _own_task(world: World) -> str:
+    scope = Scope(world.tenant, "test", frozenset({Role.ADMIN}), EveryUser.OF_TENANT)
+    said = FeedbackInput(await _own_memory(world), "u1", Verdict.MISSING_INFO, "when?")
+    id_: str = (await world.engine.feedback(scope, said)).task.id
+    return id_
+
+
 async def _state(engine: Any, tenant: str, user: str) -> Any:
     scope = Scope(tenant, "test", frozenset({Role.ADMIN}), EveryUser.OF_TENANT)
     memory = await engine.memory(scope, user, f"{user}-m")
@@ -353,6 +437,8 @@ async def _state(engine: Any, tenant: str, user: str) -> Any:
         (await engine.entity(scope, user, order)).props,
         [entity.id for entity in related[order]],
         [turn.text for turn in session.turns],
+        (await engine.list_feedback(scope, user)).items,
+        (await engine.completion_tasks(scope, user)).items,
     )
 
 
@@ -365,7 +451,7 @@ async def test_an_id_of_others_is_an_id_that_there_is_not(world: World) -> None:
     for each in tries():
         # none of the tries leaves anything behind that the next one would see
         unknown = await _answer(world, each.text, f"none-{uuid.uuid4().hex[:8]}")
-        for id_ in FOREIGN[each.kind]:
+        for id_ in world.foreign[each.kind]:
             found = await _answer(world, each.text, id_)
             if found != unknown:
                 differ.append((str(each), id_, found, unknown))
@@ -407,7 +493,7 @@ async def test_a_node_of_others_is_none(world: World) -> None:
 async def test_the_id_of_anothers_memory_is_taken_and_tells_no_more(world: World) -> None:
     query = f"mutation ($id: ID!) {{ remember(input: {{{OWN}, id: $id}}) {RECEIPT} }}"
     receipt = (await _answer(world, query, "u2-m"))["data"]["remember"]
-    assert (receipt["status"], receipt["code"]) == ("REJECTED", "ID_CONFLICT")
+    assert (receipt["status"], receipt["error"]["code"]) == ("REJECTED", "ID_CONFLICT")
     assert "u2" not in json.dumps(receipt)
     # another tenant's ids are not taken here
     assert (await _answer(world, query, "u9-m"))["data"]["remember"]["status"] == "CREATED"

@@ -16,13 +16,15 @@ from ecphoria.model import Role
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 
 REMEMBER = """mutation ($items: [MemoryInput!]!) { rememberBatch(input: {items: $items}) {
-  status id code } }"""
+  receipts { status id error { code } } } }"""
 FORGET = """mutation ($userId: ID!, $ids: [ID!]!, $reason: String! = "用户要求删除") {
   forget(userId: $userId, ids: $ids, reason: $reason) {
-    found forgotten unknown items { id userId kind text reason } } }"""
+    found forgotten unknown items { id userId kind text reason }
+    error { code message path } } }"""
 BY_RULE = """mutation ($rule: ForgetRuleInput!, $dryRun: Boolean!, $limit: Int! = 100) {
   forgetByRule(rule: $rule, dryRun: $dryRun) {
-    found forgotten unknown items(limit: $limit) { id userId kind text reason } } }"""
+    found forgotten unknown items(limit: $limit) { id userId kind text reason }
+    error { code message path } } }"""
 MEMORY = """query ($userId: ID!, $id: ID!) { memory(userId: $userId, id: $id) { id } }"""
 RECALL = """query ($userId: ID!, $question: String!) {
   recall(input: {question: $question, userId: $userId}) { memories { memory { id } } } }"""
@@ -40,7 +42,7 @@ def item(
 
 
 async def remember(api: Any, *items: dict[str, Any]) -> None:
-    receipts = (await api.data(REMEMBER, items=list(items)))["rememberBatch"]
+    receipts = (await api.data(REMEMBER, items=list(items)))["rememberBatch"]["receipts"]
     assert {receipt["status"] for receipt in receipts} == {"CREATED"}, receipts
 
 
@@ -92,10 +94,9 @@ async def test_what_is_forgotten_does_not_come_back(
         assert await there(api, "u2", "other") == {"other"}
         answer = await api.data(RECALL, userId="u1", question=question)
         assert "gone" not in {each["memory"]["id"] for each in answer["recall"]["memories"]}
-        (receipt,) = (await api.data(REMEMBER, items=[item("gone", text="手机屏幕碎了，要换屏")]))[
-            "rememberBatch"
-        ]
-        assert (receipt["status"], receipt["code"]) == ("REJECTED", "MEMORY_FORGOTTEN")
+        again = item("gone", text="手机屏幕碎了，要换屏")
+        (receipt,) = (await api.data(REMEMBER, items=[again]))["rememberBatch"]["receipts"]
+        assert (receipt["status"], receipt["error"]["code"]) == ("REJECTED", "MEMORY_FORGOTTEN")
         again = (await api.data(FORGET, userId="u1", ids=["gone"]))["forget"]
         assert (again["forgotten"], again["unknown"]) == (0, ["gone"])
 
@@ -111,10 +112,10 @@ async def test_who_may_not_forget(at_noon: Any, tenant: str, api_over: Any) -> N
             ({"ids": [""]}, "INVALID_INPUT", None),
             ({"ids": ["m"] * (at_noon.settings.max_batch + 1)}, "BATCH_TOO_LARGE", ["ids"]),
         ):
-            error = await api.error(FORGET, **{"userId": "u1", "ids": ["m"], **change})
-            assert error["extensions"]["code"] == code, (change, error)
+            fault = await api.fault(FORGET, **{"userId": "u1", "ids": ["m"], **change})
+            assert fault["code"] == code, (change, fault)
             if path is not None:
-                assert error["extensions"]["path"] == path
+                assert fault["path"] == path
         none = (await api.data(FORGET, userId="u1", ids=[]))["forget"]
         assert (none["found"], none["forgotten"]) == (0, 0)
         for options in ({"roles": (Role.AGENT,)}, {"roles": (Role.ANALYST,)}, {"users": ["u2"]}):
@@ -226,14 +227,19 @@ async def test_rules_that_are_refused(at_noon: Any, tenant: str, api_over: Any) 
             ({**good, "olderThanDays": 1e9}, "INVALID_INPUT", ["rule", "olderThanDays"]),
             ({**good, "importanceBelow": 1.5}, "INVALID_INPUT", ["rule", "importanceBelow"]),
             ({**good, "confidenceBelow": -0.1}, "INVALID_INPUT", ["rule", "confidenceBelow"]),
-            ({**good, "olderThanDays": float("nan")}, "BAD_USER_INPUT", ["rule", "olderThanDays"]),
-            ({**good, "kinds": ["DREAM"]}, "BAD_USER_INPUT", ["rule", "kinds", 0]),
         ):
             for dry_run in (True, False):
-                error = await api.error(BY_RULE, rule=rule, dryRun=dry_run)
-                assert error["extensions"]["code"] == code, (rule, error)
+                fault = await api.fault(BY_RULE, rule=rule, dryRun=dry_run)
+                assert fault["code"] == code, (rule, fault)
                 if path is not None:
-                    assert error["extensions"]["path"] == path
+                    assert fault["path"] == path
+        for rule, path in (
+            ({**good, "olderThanDays": float("nan")}, ["rule", "olderThanDays"]),
+            ({**good, "kinds": ["DREAM"]}, ["rule", "kinds", 0]),
+        ):
+            error = await api.error(BY_RULE, rule=rule, dryRun=False)
+            assert error["extensions"]["code"] == "BAD_USER_INPUT"
+            assert error["extensions"]["path"] == path
         for limit, shown in ((0, 0), (-1, 0), (10_000, 1)):
             report = await api.data(BY_RULE, rule=good, dryRun=True, limit=limit)
             assert len(report["forgetByRule"]["items"]) == shown
@@ -278,15 +284,16 @@ async def test_a_user_is_forgotten_and_it_is_on_record(
     async with api_over(at_noon, tenant=tenant) as api:
         await remember(api, item("a"), item("b", user="u2"))
         why = {"userId": "u1", "reason": "用户要求注销"}
-        receipt = (await api.data(operation("forget_user"), **why))["forgetUser"]
+        receipt = (await api.data(operation("forget_user"), **why))["forgetUser"]["receipt"]
         assert {"what": "memories", "count": 1} in receipt["removed"]
         assert receipt["finishedAt"] is not None
         found = (await api.data(operation("verify_forgotten"), userId="u1"))["verifyForgotten"]
         assert (found["clean"], found["left"], found["receipt"]["id"]) == (True, [], receipt["id"])
         assert await there(api, "u2", "b") == {"b"}
-        again = (await api.data(REMEMBER, items=[item("a")]))["rememberBatch"]
-        assert again[0]["code"] == "USER_FORGOTTEN"
-        assert (await api.data(operation("allow_forgotten"), userId="u1"))["allowForgotten"]
+        again = (await api.data(REMEMBER, items=[item("a")]))["rememberBatch"]["receipts"]
+        assert again[0]["error"]["code"] == "USER_FORGOTTEN"
+        back = (await api.data(operation("allow_forgotten"), userId="u1"))["allowForgotten"]
+        assert (back["allowed"], back["error"]) == (True, None)
 
         page = await api.data(operation("audit_log"), filter={"userId": "u1"}, first=2)
         shown = [edge["node"] for edge in page["auditLog"]["edges"]]

@@ -335,12 +335,12 @@ async def test_a_write_that_is_stopped_leaves_nothing_half_done(
     settings = engine.settings.model_copy(update={"operation_timeout_s": seconds})
     items = [{"userId": "u1", "text": f"Parcel {number} came late"} for number in range(20)]
     query = """mutation ($items: [MemoryInput!]!) {
-      rememberBatch(input: {items: $items}) { status } }"""
+      rememberBatch(input: {items: $items}) { receipts { status } } }"""
     async with api_over(replace(engine, settings=settings), tenant=tenant) as api:
         hasty = await post(api, query, variables={"items": items})
         assert hasty.status_code in {200, 503}, hasty.text
     async with api_over(engine, tenant=tenant) as api:
-        again = (await api.data(query, items=items))["rememberBatch"]
+        again = (await api.data(query, items=items))["rememberBatch"]["receipts"]
     # nothing is there twice, and nothing is lost
     assert {item["status"] for item in again} <= {"CREATED", "DUPLICATE"}
     await settle(engine, tenant)

@@ -194,12 +194,14 @@ async def test_the_limit_itself_fits(shop: Any, api_over: Any) -> None:
 
 async def test_large_batches_are_refused_whole(shop: Any, api_over: Any) -> None:
     query = """mutation ($items: [MemoryInput!]!) {
-      rememberBatch(input: {items: $items}) { status } }"""
+      rememberBatch(input: {items: $items}) {
+        receipts { status } error { code message path } } }"""
     items = [{"text": "x", "userId": "u1"}] * (shop.settings.max_batch + 1)
     async with api_over(shop) as api:
-        error = await api.error(query, items=items)
-    assert error["extensions"]["code"] == "BATCH_TOO_LARGE"
-    assert error["extensions"]["path"] == ["input", "items"]
+        fault = await api.fault(query, items=items)
+    assert fault["code"] == "BATCH_TOO_LARGE"
+    assert fault["path"] == ["input", "items"]
+    assert str(shop.settings.max_batch) in fault["message"]
     assert shop.written == []
 
 

@@ -19,7 +19,7 @@ OPERATIONS = Path(__file__).parents[2] / "graphql" / "operations"
 UPSERT = """mutation ($entities: [EntityInput!]!, $relations: [RelationInput!]! = []) {
   upsertEntities(input: {entities: $entities, relations: $relations}) { relationsCreated } }"""
 REMEMBER = """mutation ($items: [MemoryInput!]!) { rememberBatch(input: {items: $items}) {
-  status id } }"""
+  receipts { status id } } }"""
 MEMORIES = """query ($userId: ID!, $filter: MemoryFilterInput, $first: Int! = 2, $after: String) {
   memories(userId: $userId, filter: $filter, first: $first, after: $after) {
     totalCount
@@ -77,7 +77,7 @@ async def fill(api: Any, user: str = "u1") -> None:
         for type_, start, end in relations
     ]  # fmt: skip
     await api.data(UPSERT, entities=entities, relations=made)
-    receipts = (await api.data(REMEMBER, items=items))["rememberBatch"]
+    receipts = (await api.data(REMEMBER, items=items))["rememberBatch"]["receipts"]
     assert {receipt["status"] for receipt in receipts} == {"CREATED"}
 
 
@@ -218,7 +218,7 @@ async def test_the_shipped_operations_answer(engine: Any, tenant: str, api_over:
             }
             for id_, source, value, month in (("a", "crm", "paid", 1), ("b", "ugc", "cancelled", 2))
         ]
-        receipts = (await api.data(REMEMBER, items=says))["rememberBatch"]
+        receipts = (await api.data(REMEMBER, items=says))["rememberBatch"]["receipts"]
         assert [receipt["status"] for receipt in receipts] == ["CREATED", "CONFLICT"]
         memories = (await api.data(operation("memories"), userId="u1"))["memories"]
         assert memories["edges"][0]["node"]["id"] == "b"

@@ -12,7 +12,7 @@ from ecphoria.model import Role
 WRITE = """
 mutation Write($items: [MemoryInput!]!, $entities: [EntityInput!]!) {
   upsertEntities(input: {entities: $entities}) { entities { status } }
-  rememberBatch(input: {items: $items}) { status code }
+  rememberBatch(input: {items: $items}) { receipts { status } }
 }
 """
 READ = """
@@ -49,7 +49,8 @@ async def test_what_is_hidden_is_shown_by_role(
         written = await api.data(
             WRITE, items=items, entities=[{"type": "User", "id": "u1", "properties": person}]
         )
-    assert [receipt["status"] for receipt in written["rememberBatch"]] == ["CREATED"] * 4
+    receipts = written["rememberBatch"]["receipts"]
+    assert [receipt["status"] for receipt in receipts] == ["CREATED"] * 4
     async with api_over(engine, tenant=tenant, roles=(role,)) as api:
         found = await api.data(READ)
     text = json.dumps(found, ensure_ascii=False)

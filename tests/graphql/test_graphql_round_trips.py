@@ -19,7 +19,7 @@ pytestmark = pytest.mark.asyncio(loop_scope="session")
 UPSERT = """mutation ($entities: [EntityInput!]!, $relations: [RelationInput!]!) {
   upsertEntities(input: {entities: $entities, relations: $relations}) { relationsCreated } }"""
 REMEMBER = """mutation ($items: [MemoryInput!]!) {
-  rememberBatch(input: {items: $items}) { status } }"""
+  rememberBatch(input: {items: $items}) { receipts { status } } }"""
 RECALL = """query ($userId: ID!) {
   recall(input: {question: "Was the screen replaced under warranty?",
                  userId: $userId, limit: 50}) {

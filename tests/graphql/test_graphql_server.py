@@ -12,6 +12,7 @@ from typing import Any
 
 import httpx
 import pytest
+from graphql import FieldNode, OperationDefinitionNode, parse, validate
 
 from ecphoria.errors import (
     ConfigurationInvalid,
@@ -24,8 +25,11 @@ from ecphoria.settings import Settings
 from ecphoria_graphql import app as app_module
 from ecphoria_graphql import server as server_module
 from ecphoria_graphql.app import create_app, create_app_for
-from ecphoria_graphql.graphiql import ASSETS_PATH
+from ecphoria_graphql.field_access import top_level_fields
+from ecphoria_graphql.graphiql import ASSETS_PATH, EXAMPLES
+from ecphoria_graphql.schema import build_schema
 from ecphoria_graphql.server import base_url, bind, running_server, serve
+from ecphoria_schema.domain import shipped_domain
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 
@@ -269,6 +273,29 @@ async def test_the_page_is_for_browsers_only(shop: Any, api_over: Any) -> None:
 async def test_no_other_file_is_served(shop: Any, api_over: Any, name: str) -> None:
     async with api_over(shop, anonymous=True) as api:
         assert (await api.http.get(f"{ASSETS_PATH}/{name}")).status_code == 404
+
+
+async def test_the_page_has_an_example_of_every_operation(shop: Any, api_over: Any) -> None:
+    async with api_over(shop, anonymous=True) as api:
+        answer = await api.http.get(f"{ASSETS_PATH}/{EXAMPLES}")
+        page = (await api.http.get("/graphql", headers={"Accept": "text/html"})).text
+    assert answer.headers["content-type"] == "application/json"
+    assert f'data-assets="{ASSETS_PATH}"' in page
+    schema = build_schema(shipped_domain())._schema
+    shown = set()
+    for example in answer.json()["operations"]:
+        document = parse(example["body"])
+        assert validate(schema, document) == []
+        # what it is for stands above it
+        assert example["body"].startswith("# ")
+        (operation,) = document.definitions
+        assert isinstance(operation, OperationDefinitionNode)
+        shown |= {
+            f"{operation.operation.value.title()}.{field.name.value}"
+            for field in operation.selection_set.selections
+            if isinstance(field, FieldNode)
+        }
+    assert shown == set(top_level_fields(schema))
 
 
 async def test_assets_come_with_their_licences() -> None:

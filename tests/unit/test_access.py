@@ -28,6 +28,8 @@ MAY = {
     Operation.REMEMBER_SHARED: "operator admin",
     Operation.UPSERT_ENTITIES: "operator admin",
     Operation.CHANGE: "agent operator admin",
+    Operation.FEEDBACK: "agent operator admin",
+    Operation.READ_FEEDBACK: "agent analyst operator admin",
     Operation.FORGET: "operator admin",
     Operation.SESSION: "agent admin",
     Operation.OPERATE: "operator admin",

@@ -61,6 +61,9 @@ CODES = {
     "INVALID_CURSOR": "InvalidCursor",
     "INVALID_NODE_ID": "InvalidNodeId",
     "RATE_LIMITED": "RateLimited",
+    "FEEDBACK_LIMIT": "FeedbackLimit",
+    "IDEMPOTENCY_KEY_IN_USE": "IdempotencyKeyInUse",
+    "IDEMPOTENCY_KEY_REUSED": "IdempotencyKeyReused",
     "SERVER_UNREACHABLE": "ServerUnreachable",
     "REQUEST_REFUSED": "RequestRefused",
     "TOO_MANY_OPERATIONS": "TooManyOperations",
@@ -68,7 +71,7 @@ CODES = {
 }
 RETRYABLE = {
     "STORE_UNAVAILABLE", "EMBEDDING_FAILED", "CHAT_FAILED", "RERANKING_FAILED", "RATE_LIMITED",
-    "SERVER_UNREACHABLE",
+    "SERVER_UNREACHABLE", "FEEDBACK_LIMIT", "IDEMPOTENCY_KEY_IN_USE",
     "TOO_MANY_OPERATIONS", "OPERATION_TIMEOUT",
 }  # fmt: skip
 

@@ -151,6 +151,8 @@ FULL = memory(
     freshness_at=day(-4),
     archive_at=day(4),
     reinforced=2,
+    ended_at=day(5),
+    doubt=0.06,
     sealed="enc1:PXUtMQ==::AAAA",
     value_hash="1" * 32,
     words_hash="2" * 32,

@@ -165,15 +165,34 @@ def test_what_took_the_place_of_a_value_does_not_disagree_with_it():
     assert conflicts([over, SHIPPED]) == {"m-a": (), "m-b": ()}
 
 
-@pytest.mark.parametrize(("against", "score"), [(0, 1), (1, 0.5), (2, 0), (3, 0)])
+def said(number, **more):
+    id_ = f"m-1{number}"
+    return replace(MARCH, id=id_, key=f"shop|Memory|{id_}", **more)
+
+
+@pytest.mark.parametrize(("against", "score"), [(0, 1), (1, 0.5), (2, 0)])
 def test_consistency_is_the_share_that_does_not_disagree(against, score):
-    pool = [MARCH, replace(MARCH), MAY, PARCEL]
-    assert consistency(MARCH, pool, against).score == score
+    others = [said(0), said(1)]
+    pool = [MARCH, replace(MARCH), *others]
+    ids = [other.id for other in others[:against]]
+    assert consistency(MARCH, pool, ids).score == score
+
+
+def test_copies_of_a_lesser_source_neither_outvote_a_better_one_nor_back_each_other():
+    better = said(0, reliability=0.95)
+    copies = [said(number, reliability=0.40) for number in range(1, 9)]
+    pool, ids = [better, *copies], [copy.id for copy in copies]
+    one = consistency(better, [better, copies[0]], ids).score
+    assert consistency(better, pool, ids).score == one == pytest.approx(1 - 0.40 / 0.95)
+    assert consistency(copies[0], pool, [better.id]).score == 0
+    # who stands with a better one stands firm
+    backed = [*pool, said(9, reliability=0.95)]
+    assert consistency(better, backed, ids).score == 1
 
 
 def test_alone_is_consistent():
-    assert consistency(MARCH, [MARCH], 0).score == 1
-    assert "nothing else" in consistency(MARCH, [MARCH], 0).reason
+    assert consistency(MARCH, [MARCH], ()).score == 1
+    assert "nothing else" in consistency(MARCH, [MARCH], ()).reason
 
 
 def test_confidence_of_a_memory():

@@ -8,6 +8,7 @@ import re
 import pytest
 
 from builders import AFTER_SALES, CLINIC, day, memory
+from ecphoria.model import SourceInfo
 from ecphoria.reading.conflicts import conflict_of, groups_of
 from ecphoria.stores.ports import InConflict
 from ecphoria_schema.reading import Step, counts_query, entities_query, neighbours_query, steps
@@ -67,9 +68,23 @@ def test_of_a_conflict_the_more_reliable_comes_first_then_the_newer():
         memory("crm", reliability=0.9, valid_from=day(-8), attribute="order.status"),
         memory("new", reliability=0.4, valid_from=day(-1), attribute="order.status"),
     ]
-    conflict = conflict_of(said)
+    conflict = conflict_of(said, {})
     assert [one.id for one in conflict.memories] == ["crm", "new", "old"]
     assert conflict.attribute == "order.status"
+
+
+def test_of_a_conflict_the_order_goes_by_what_feedback_has_left_of_the_trust():
+    said = [
+        memory("shaken", source_id="crm", reliability=0.95, valid_from=day(-1)),
+        memory("doubted", source_id="erp", reliability=0.9, doubt=0.1, valid_from=day(-1)),
+        memory("sound", source_id="erp", reliability=0.9, valid_from=day(-9)),
+    ]
+    sources = {
+        "crm": SourceInfo("crm", "CRM", 0.85, declared=0.95),
+        "erp": SourceInfo("erp", "ERP", 0.9),
+    }
+    found = conflict_of(said, sources).memories
+    assert [one.id for one in found] == ["sound", "shaken", "doubted"]
 
 
 def test_what_is_connected_is_one_group_in_whatever_order_it_comes():

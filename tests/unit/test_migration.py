@@ -20,6 +20,8 @@ SHIPPED = {
     "0003": "e59df24bc9561f34",
     "0004": "aa63164ebb4d312d",
     "0005": "4854ff5608c6df33",
+    "0006": "974041482614feff",
+    "0007": "beb04a6e260bf083",
 }
 EVERY = [*shipped_migrations(), domain_migration(AFTER_SALES), domain_migration(CLINIC)]
 

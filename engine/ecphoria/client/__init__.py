@@ -26,13 +26,8 @@ from ecphoria.client.answers import (
     written_from,
 )
 from ecphoria.client.documents import FORGET, MEMORY, RECALL, REMEMBER
-from ecphoria.errors import (
-    EcphoriaError,
-    RateLimited,
-    RequestRefused,
-    ServerUnreachable,
-    error_classes,
-)
+from ecphoria.client.faults import error_from, raise_fault
+from ecphoria.errors import EcphoriaError, RequestRefused, ServerUnreachable
 
 __all__ = [
     "Answer",
@@ -167,6 +162,7 @@ class Client:
         user_id: str | None = None,
         *,
         shared: bool = False,
+        idempotency_key: str | None = None,
         **more: Any,  # noqa: ANN401 - as JSON has it
     ) -> Written:
         """Keep a memory.
@@ -175,27 +171,36 @@ class Client:
             text: What to keep.
             user_id: Whose it is; leave it out only with `shared`.
             shared: Whether every user of the tenant sees it.
+            idempotency_key: Made for this one write: sent again with it, it brings the first
+                answer, and nothing is written twice.
             more: Other fields of `MemoryInput` by their GraphQL names, e.g. ``kind="SEMANTIC"``,
                 ``about=[{"type": "Order", "id": "o-1"}]``; times as `datetime` or text.
 
-        Returns:
-            What became of it; one that breaks a rule comes back as REJECTED with a code.
-
         Raises:
-            EcphoriaError: As for `graphql`.
+            EcphoriaError: When it breaks a rule, e.g. `TextEmpty` or `IdConflict`; and as for
+                `graphql`.
         """
         item = {"text": text, "userId": user_id, "shared": shared, **more}
-        (found,) = await self.remember_all([item])
+        (found,) = await self.remember_all([item], idempotency_key=idempotency_key)
+        if found.error is not None:
+            raise found.error
         return found
 
-    async def remember_all(self, items: Sequence[Mapping[str, Any]]) -> tuple[Written, ...]:
+    async def remember_all(
+        self, items: Sequence[Mapping[str, Any]], *, idempotency_key: str | None = None
+    ) -> tuple[Written, ...]:
         """Keep memories; a bad one does not harm the others.
 
         Args:
             items: `MemoryInput`s by their GraphQL names.
+            idempotency_key: As for `remember`, for all of them together.
+
+        Returns:
+            What became of each; one that breaks a rule is REJECTED and has an `error`.
 
         Raises:
-            EcphoriaError: As for `graphql`.
+            EcphoriaError: When the batch itself is no good, e.g. `BatchTooLarge`; and as for
+                `graphql`.
         """
         given = [
             {
@@ -204,8 +209,10 @@ class Client:
             }
             for item in items
         ]
-        found = await self.graphql(REMEMBER, {"items": given})
-        return tuple(written_from(receipt) for receipt in found["rememberBatch"])
+        variables = {"items": given, "key": idempotency_key}
+        found = (await self.graphql(REMEMBER, variables))["rememberBatch"]
+        raise_fault(found)
+        return tuple(written_from(receipt) for receipt in found["receipts"])
 
     async def memory(self, user_id: str, memory_id: str) -> StoredMemory:
         """Return one memory of a user, or a shared one.
@@ -217,14 +224,30 @@ class Client:
         found = await self.graphql(MEMORY, {"userId": user_id, "id": memory_id})
         return memory_from(found["memory"])
 
-    async def forget(self, user_id: str, ids: Sequence[str], reason: str) -> Forgotten:
+    async def forget(
+        self,
+        user_id: str,
+        ids: Sequence[str],
+        reason: str,
+        *,
+        idempotency_key: str | None = None,
+    ) -> Forgotten:
         """Erase a user's own memories for good.
 
+        Args:
+            user_id: Whose.
+            ids: Of the memories.
+            reason: Why, in a sentence.
+            idempotency_key: As for `remember`.
+
         Raises:
-            EcphoriaError: As for `graphql`.
+            EcphoriaError: When the call is no good, e.g. `InvalidInput` without a reason; and as
+                for `graphql`.
         """
-        given = {"userId": user_id, "ids": list(ids), "reason": reason}
-        return forgotten_from((await self.graphql(FORGET, given))["forget"])
+        given = {"userId": user_id, "ids": list(ids), "reason": reason, "key": idempotency_key}
+        found = (await self.graphql(FORGET, given))["forget"]
+        raise_fault(found)
+        return forgotten_from(found)
 
 
 def _text(moment: datetime | None) -> str | None:
@@ -254,10 +277,5 @@ def _error(given: Mapping[str, Any], response: httpx.Response) -> EcphoriaError:
     extensions = told if isinstance(told, dict) else {}
     code, message = str(extensions.get("code")), str(given.get("message"))
     path = tuple(part for part in extensions.get("path") or () if isinstance(part, str | int))
-    if code == RateLimited.code:
-        wait = response.headers.get("retry-after", "")
-        return RateLimited(message, path=path, retry_after_s=float(wait) if wait.isdigit() else 1.0)
-    kinds = {kind.code: kind for kind in error_classes()}
-    if code in kinds:
-        return kinds[code](message, path=path)
-    return RequestRefused(f"{code}: {message}", path=path)
+    wait = response.headers.get("retry-after", "")
+    return error_from(code, message, path, float(wait) if wait.isdigit() else 1.0)

@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
+from ecphoria.client.faults import fault_from
+from ecphoria.errors import EcphoriaError
 from ecphoria.model import Action, ReceiptStatus, parse_time
 
 
@@ -83,14 +85,13 @@ class Written:
 
     Attributes:
         id: Under which it is found; None when one without an id of its own was rejected.
-        code: Why it was rejected, as a stable code; None when it was not.
+        error: Why it was rejected, with code, message and path; None when it was not.
     """
 
     status: ReceiptStatus
     id: str | None
     indexed: bool
-    code: str | None
-    reason: str | None
+    error: EcphoriaError | None
     supersedes: tuple[str, ...]
     conflicts_with: tuple[str, ...]
     possible_update_of: tuple[str, ...]
@@ -160,8 +161,7 @@ def written_from(found: Mapping[str, Any]) -> Written:
         status=ReceiptStatus(found["status"]),
         id=found["id"],
         indexed=found["indexed"],
-        code=found["code"],
-        reason=found["reason"],
+        error=fault_from(found["error"]),
         supersedes=tuple(found["supersedes"]),
         conflicts_with=tuple(found["conflictsWith"]),
         possible_update_of=tuple(found["possibleUpdateOf"]),

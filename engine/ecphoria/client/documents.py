@@ -31,15 +31,21 @@ query Memory($userId: ID!, $id: ID!) {
 """
 
 REMEMBER: Final = """
-mutation Remember($items: [MemoryInput!]!) {
-  rememberBatch(input: {items: $items}) {
-    index status id indexed code reason supersedes conflictsWith possibleUpdateOf waitingFor notes
+mutation Remember($items: [MemoryInput!]!, $key: ID) {
+  rememberBatch(input: {items: $items}, idempotencyKey: $key) {
+    receipts {
+      index status id indexed supersedes conflictsWith possibleUpdateOf waitingFor notes
+      error { code message path }
+    }
+    error { code message path }
   }
 }
 """
 
 FORGET: Final = """
-mutation Forget($userId: ID!, $ids: [ID!]!, $reason: String!) {
-  forget(userId: $userId, ids: $ids, reason: $reason) { forgotten unknown }
+mutation Forget($userId: ID!, $ids: [ID!]!, $reason: String!, $key: ID) {
+  forget(userId: $userId, ids: $ids, reason: $reason, idempotencyKey: $key) {
+    forgotten unknown error { code message path }
+  }
 }
 """

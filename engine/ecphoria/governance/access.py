@@ -18,6 +18,8 @@ class Operation(enum.StrEnum):
     REMEMBER_SHARED = "remember shared knowledge"
     UPSERT_ENTITIES = "upsertEntities"
     CHANGE = "supersede, correct and retract"
+    FEEDBACK = "feedback"
+    READ_FEEDBACK = "feedback records and tasks"
     FORGET = "forget"
     AUDIT = "audit log"
     SESSION = "sessions"
@@ -32,6 +34,8 @@ ALLOWED: dict[Operation, frozenset[Role]] = {
     Operation.REMEMBER_SHARED: frozenset({Role.OPERATOR, Role.ADMIN}),
     Operation.UPSERT_ENTITIES: frozenset({Role.OPERATOR, Role.ADMIN}),
     Operation.CHANGE: frozenset({Role.AGENT, Role.OPERATOR, Role.ADMIN}),
+    Operation.FEEDBACK: frozenset({Role.AGENT, Role.OPERATOR, Role.ADMIN}),
+    Operation.READ_FEEDBACK: frozenset(Role),
     Operation.FORGET: frozenset({Role.OPERATOR, Role.ADMIN}),
     Operation.AUDIT: frozenset({Role.ADMIN}),
     Operation.SESSION: frozenset({Role.AGENT, Role.ADMIN}),

@@ -15,7 +15,7 @@ from ecphoria.model import EntityRef, Memory, Scope, parse_time, utc
 from ecphoria.parts import EngineParts
 from ecphoria.recall.as_known import HELD, as_known, holds
 from ecphoria.remember.claims import canonical, claim_key
-from ecphoria.remember.normalise import check_ref
+from ecphoria.remember.normalise import MAX_QUOTED, check_ref, checked_subject
 from ecphoria.remember.protect import hidden_subject
 from ecphoria.timeline import said_value
 
@@ -70,7 +70,7 @@ async def attribute_history(
     check_ref(entity, parts.domain)
     declared = parts.domain.attributes.get(attribute)
     if declared is None:
-        msg = f"the domain {parts.domain.name} has no attribute {attribute!r}"
+        msg = f"the domain {parts.domain.name} has no attribute {attribute[:MAX_QUOTED]!r}"
         raise UnknownProperty(msg, path=("attribute",))
     if declared.entity != entity.type:
         msg = f"{attribute} is of {declared.entity}, not of {entity.type}"
@@ -79,6 +79,7 @@ async def attribute_history(
     moment = utc(parts.clock.now()) if as_of is None else parse_time(as_of, "as_of")
     allowed = readable_privacy(scope)
     ref = canonical(entity, parts.domain)
+    subject = None if subject is None else checked_subject(subject)
     subjects = [subject, *await _hidden_subjects(parts, scope, subject)]
     found = [
         memory

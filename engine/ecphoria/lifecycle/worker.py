@@ -15,6 +15,7 @@ import structlog
 from ecphoria.errors import EcphoriaError
 from ecphoria.lifecycle.ageing import AgeingReport, age
 from ecphoria.lifecycle.forget_user import finish_forgetting
+from ecphoria.lifecycle.keyed_calls import drop_old_calls
 from ecphoria.lifecycle.reconcile import ReconcileReport, reconcile
 from ecphoria.parts import EngineParts
 from ecphoria.session.flush import flush_idle_sessions
@@ -55,6 +56,7 @@ async def work_once(parts: EngineParts, worker: str) -> RoundReport:
     ageing = None
     if await _has_lease(parts, AGEING_LEASE, worker):
         ageing = await age(parts)
+        await drop_old_calls(parts)
     reconciled = await reconcile(parts, worker)
     refreshed: tuple[str, ...] = ()
     # under a name of its own each time: counting rows is needed once a lease, not every round

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ecphoria.errors import EcphoriaError
-from ecphoria.model import AuditEntry, AuditFilter, Page, Scope, parse_time
+from ecphoria.model import AuditEntry, AuditFilter, Page, Scope, checked_id, parse_time
 from ecphoria.parts import EngineParts
 from ecphoria.reading.paging import checked_first, page_of, place_of
 from ecphoria.stores.ports import AuditQuery
@@ -18,6 +18,10 @@ async def audit_log(
         if filter_.user_id is not None:
             user = scope.user(filter_.user_id)
             users = (await parts.pseudonyms.of(scope.tenant, [user]))[user]
+        if filter_.principal is not None:
+            _check("principal", filter_.principal)
+        if filter_.operation is not None:
+            _check("operation", filter_.operation)
         since = None if filter_.since is None else parse_time(filter_.since, "since")
         until = None if filter_.until is None else parse_time(filter_.until, "until")
     except EcphoriaError as error:
@@ -47,3 +51,10 @@ async def audit_log(
         )
     )
     return page_of(found, size, of, lambda entry: (entry.id,))
+
+
+def _check(field: str, value: str) -> None:
+    try:
+        checked_id(value, field)
+    except EcphoriaError as error:
+        raise error.at(field) from error

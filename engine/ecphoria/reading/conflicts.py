@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 
 from ecphoria.governance.access import readable_privacy
-from ecphoria.model import Conflict, Memory, Page, Scope, Status, checked_id, utc
+from ecphoria.model import Conflict, Memory, Page, Scope, SourceInfo, Status, checked_id, utc
 from ecphoria.parts import EngineParts
 from ecphoria.reading.paging import checked_first, page_of, place_of
 from ecphoria.reading.visible import shown
 from ecphoria.stores.ports import ConflictQuery, InConflict
+from ecphoria.trust import believed
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MILLISECOND = timedelta(milliseconds=1)
@@ -18,11 +19,21 @@ _MILLISECOND = timedelta(milliseconds=1)
 _LEAST = 2
 
 
-def conflict_of(memories: Sequence[Memory]) -> Conflict:
-    """Return memories that belong together: the most reliable first, then the newest."""
+def conflict_of(memories: Sequence[Memory], sources: Mapping[str, SourceInfo]) -> Conflict:
+    """Return memories that belong together: the most believed first, then the newest.
+
+    Args:
+        memories: What contradicts itself.
+        sources: By id, as feedback has left them.
+    """
     ordered = sorted(
         memories,
-        key=lambda one: (-one.reliability, -one.valid_from.timestamp(), -one.claim_number, one.key),
+        key=lambda one: (
+            -believed(one, sources),
+            -one.valid_from.timestamp(),
+            -one.claim_number,
+            one.key,
+        ),
     )
     telling = next((one for one in ordered if one.attribute is not None), ordered[0])
     return Conflict(telling.attribute, telling.subject, tuple(ordered))
@@ -84,8 +95,10 @@ async def conflicts(
     rows = await parts.graph.memories(scope.tenant, ids) if ids else ()
     current = [memory for memory in rows if memory.status is Status.ACTIVE]
     seen = {memory.id: memory for memory in await shown(parts, scope, user, current)}
+    found_sources = await parts.graph.sources(scope.tenant) if ids else ()
+    sources = {source.id: source for source in found_sources}
     kept = [
-        (conflict_of(members), cursor)
+        (conflict_of(members, sources), cursor)
         for group, cursor in zip(page.items, page.cursors, strict=True)
         # one may have been put right between the two reads
         if len(members := [seen[one.id] for one in group if one.id in seen]) >= _LEAST

@@ -66,7 +66,10 @@ def place_of(of: Sequence[object], cursor: str) -> list[str | int]:
     fault = InvalidCursor(
         "the cursor is damaged, or of another list, filter, user or tenant", path=("after",)
     )
-    if not cursor.isascii() or len(cursor) > MAX_CURSOR_CHARS:
+    if len(cursor) > MAX_CURSOR_CHARS:
+        msg = f"the cursor has {len(cursor)} characters; {MAX_CURSOR_CHARS} are allowed"
+        raise InvalidCursor(msg, path=("after",))
+    if not cursor.isascii():
         raise fault
     try:
         raw = base64.b64decode(cursor + "=" * (-len(cursor) % 4), altchars=b"-_", validate=True)

@@ -29,7 +29,7 @@ class Features:
         over: 1 when it is what used to be, and the question asks for it.
         other_language: 1 when it is a rule in the other language.
         own_words: 1 when the customer said it, and the question asks for what he said.
-        source: Reliability of its source.
+        source: Reliability of its source, less the doubt that feedback has left.
         recency: 1 when it just happened, half after its kind's half-life.
         importance: As stored.
         heat: How often and how lately it was used.

@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime
 
 from ecphoria.language.contradiction import disagree
@@ -72,11 +72,22 @@ def timeliness(
     return ConfidencePart(score, f"{age:.0f} days old, half-life {half_life_days:g} days", level)
 
 
-def source_reliability(source: SourceInfo | None, source_id: str) -> ConfidencePart:
-    """Return how reliable a source is; an unknown one is not trusted."""
+def source_reliability(
+    source: SourceInfo | None, source_id: str, doubt: float = 0.0
+) -> ConfidencePart:
+    """Return how reliable a source is; an unknown one is not trusted.
+
+    Args:
+        source: The source.
+        source_id: Its id.
+        doubt: What feedback on the very memory takes from it, 0..1.
+    """
     if source is None:
         return ConfidencePart(0.0, f"unknown source {source_id}")
-    return ConfidencePart(source.reliability, f"from {source.name}")
+    told = f"from {source.name}"
+    if doubt:
+        told += ", but feedback says that it is wrong"
+    return ConfidencePart(max(0.0, source.reliability - doubt), told)
 
 
 def conflicts(memories: Sequence[Memory]) -> dict[str, tuple[str, ...]]:
@@ -124,16 +135,32 @@ def disagreeing(memories: Sequence[Memory], known: Sequence[Memory]) -> dict[str
     }
 
 
-def consistency(memory: Memory, memories: Sequence[Memory], against: int) -> ConfidencePart:
-    """Return 1 − the share of memories on the same topic and entity that disagree."""
+def consistency(
+    memory: Memory, memories: Sequence[Memory], against: Collection[str]
+) -> ConfidencePart:
+    """Return 1 − the share of memories on the same topic and entity that disagree.
+
+    Of the others those from the most reliable source count: so the many copies of a lesser source
+    neither speak for one another against a better one, nor outvote it. Where that is less
+    reliable than the memory's own, the share counts as far as the one is worth next to the other.
+
+    Args:
+        memory: Whose.
+        memories: All that is known.
+        against: Ids of those that disagree with it.
+    """
     others = [other for other in memories if other.key != memory.key and _comparable(memory, other)]
     if not others:
         return ConfidencePart(1.0, "nothing else is known on it")
-    score = 1 - min(against, len(others)) / len(others)
+    best = max(other.reliability for other in others)
+    counted = [other for other in others if other.reliability == best]
+    worth = best / memory.reliability if best < memory.reliability else 1.0
+    disagree = sum(other.id in against for other in counted)
+    score = 1 - worth * disagree / len(counted)
     reason = (
-        f"{against} of {len(others)} on the same topic disagree"
-        if against
-        else f"{len(others)} on the same topic, none disagrees"
+        f"{disagree} of {len(counted)} on the same topic disagree"
+        if disagree
+        else f"{len(counted)} on the same topic, none disagrees"
     )
     return ConfidencePart(score, reason)
 
@@ -154,8 +181,8 @@ def memory_confidence(
             domain.kinds[memory.kind].half_life_days,
             as_of,
         ),
-        source_reliability(sources.get(memory.source_id), memory.source_id),
-        consistency(memory, memories, len(disagreeing.get(memory.id, ()))),
+        source_reliability(sources.get(memory.source_id), memory.source_id, memory.doubt),
+        consistency(memory, memories, disagreeing.get(memory.id, ())),
     )
 
 

@@ -233,7 +233,11 @@ def features(
         other_language=float(general and memory.lang != understanding.language),
         own_words=float(understanding.wants_own_words and told is not None and told.customer_says),
         # what he said is asked for, not what is so
-        source=0.0 if source is None or understanding.wants_own_words else source.reliability,
+        source=(
+            0.0
+            if source is None or understanding.wants_own_words
+            else max(0.0, source.reliability - memory.doubt)
+        ),
         graph=0.0 if hops is None else 1 / (1 + hops),
         recency=recency(memory, as_of, asked.domain),
         importance=memory.importance,

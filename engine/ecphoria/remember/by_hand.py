@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from ecphoria.errors import LessReliable, NotCurrent, NotFound, StoreError
+from ecphoria.errors import InvalidInput, LessReliable, NotCurrent, NotFound, StoreError
 from ecphoria.governance.access import Operation, check_access, overrules_sources
 from ecphoria.governance.redaction import redactor
 from ecphoria.model import (
@@ -30,7 +30,7 @@ async def supersede(
 ) -> Receipt:
     """Put a memory in another's place from its own time on; see `Engine.supersede`."""
     old = await _current(parts, scope, new.user_id, memory_id)
-    _check_source(parts, scope, old, new.source)
+    check_source(parts, scope, old, new.source)
     return await _replace(parts, scope, old, new, reason)
 
 
@@ -39,7 +39,7 @@ async def correct(
 ) -> Receipt:
     """Put a memory in the place of one that was wrong all along; see `Engine.correct`."""
     old = await _current(parts, scope, new.user_id, memory_id)
-    _check_source(parts, scope, old, new.source)
+    check_source(parts, scope, old, new.source)
     right = replace(
         new,
         valid_from=old.valid_from,
@@ -55,7 +55,7 @@ async def retract(
     """Take a memory back; see `Engine.retract`."""
     reason = _shown(parts, reason)
     old = await _current(parts, scope, user_id, memory_id)
-    _check_source(parts, scope, old, None)
+    check_source(parts, scope, old, None, place="memory_id")
     now = utc(parts.clock.now())
     pending = await parts.graph.retract(
         scope.tenant, old.id, parts.clock.token(), now, reason=reason, by=scope.principal
@@ -85,18 +85,37 @@ async def _current(parts: EngineParts, scope: Scope, user_id: str | None, memory
     if user_id is None:
         check_access(scope, Operation.REMEMBER_SHARED)
     user = None if user_id is None else scope.user(user_id)
-    id_ = checked_id(memory_id, "memory id")
+    try:
+        id_ = checked_id(memory_id, "memory id")
+    except InvalidInput as error:
+        raise error.at("memory_id") from error
+    return await current_memory(parts, scope, user, id_)
+
+
+async def current_memory(parts: EngineParts, scope: Scope, user: str | None, id_: str) -> Memory:
+    """Return a memory that neither was replaced nor taken back.
+
+    Args:
+        parts: What to work with.
+        scope: Of which tenant; `user` was checked against it.
+        user: Whose it is; None = shared.
+        id_: Its id.
+
+    Raises:
+        NotFound: When there is none.
+        NotCurrent: When it was replaced or taken back before.
+    """
     found = await parts.graph.memories(scope.tenant, [id_])
     old = next((memory for memory in found if memory.user_id == user), None)
     if old is None:
         msg = f"there is no memory {id_!r} in this scope"
-        raise NotFound(msg)
+        raise NotFound(msg, path=("memory_id",))
     if old.status is not Status.ACTIVE:
         lineage = (await parts.graph.lineage(scope.tenant, [id_])).get(id_, ())
         after = next((x.other for x in lineage if x.type == "SUPERSEDES" and not x.outgoing), None)
         what = "taken back" if old.status is Status.DISABLED else "replaced"
         msg = f"the memory {id_!r} was {what} already" + (f" by {after!r}" if after else "")
-        raise NotCurrent(msg)
+        raise NotCurrent(msg, path=("memory_id",))
     return old
 
 
@@ -105,8 +124,14 @@ def _shown(parts: EngineParts, reason: str) -> str:
     return redactor(parts.domain).redacted(checked_reason(reason))
 
 
-def _check_source(parts: EngineParts, scope: Scope, old: Memory, source: str | None) -> None:
-    """Return when the scope may overrule sources, or its source is as reliable as the old one."""
+def check_source(
+    parts: EngineParts, scope: Scope, old: Memory, source: str | None, *, place: str = "source"
+) -> None:
+    """Return when the scope may overrule sources, or its source is as reliable as the old one.
+
+    Raises:
+        LessReliable: Otherwise; `place` is where in the input that is said.
+    """
     if overrules_sources(scope):
         return
     id_ = source or parts.domain.default_source
@@ -116,4 +141,4 @@ def _check_source(parts: EngineParts, scope: Scope, old: Memory, source: str | N
             f"{id_} ({declared.reliability:g}) is less reliable than the source of "
             f"{old.id!r} ({old.source_id}, {old.reliability:g})"
         )
-        raise LessReliable(msg, path=("source",))
+        raise LessReliable(msg, path=(place,))

@@ -17,6 +17,7 @@ from ecphoria.errors import (
     Forbidden,
     InvalidInput,
     InvalidTime,
+    TextEmpty,
     TextTooLong,
     UnknownProperty,
     UnknownRelation,
@@ -247,7 +248,7 @@ def _fact(fact: FactInput, domain: Domain, max_chars: int) -> FactInput:
     return replace(
         fact,
         value=value,
-        subject=None if fact.subject is None else _text_of(fact.subject, "subject", MAX_ID_CHARS),
+        subject=None if fact.subject is None else checked_subject(fact.subject),
         text=None if fact.text is None else _text_of(fact.text, "text", max_chars),
     )
 
@@ -274,6 +275,16 @@ def _text_of(value: object, name: str, max_chars: int) -> str:
         raise error.at(name) from error
 
 
+def checked_subject(subject: object) -> str:
+    """Return what an attribute that is kept by subject is about, in the form that is kept.
+
+    Raises:
+        InvalidInput: When it is no text, or nothing visible is in it.
+        TextTooLong: When it is longer than `MAX_ID_CHARS` characters.
+    """
+    return _text_of(subject, "subject", MAX_ID_CHARS)
+
+
 def check_ref(ref: EntityRef, domain: Domain) -> None:
     """Return when type and id of a reference are possible.
 
@@ -291,15 +302,18 @@ def check_ref(ref: EntityRef, domain: Domain) -> None:
 
 
 def checked_reason(reason: object) -> str:
-    """Return a reason that was given for something.
+    """Return a reason that was given for something, in the form that texts are kept in.
 
     Raises:
         InvalidInput: When it is no text, empty, or longer than `MAX_REASON_CHARS`.
     """
-    if not isinstance(reason, str) or not reason.strip() or len(reason) > MAX_REASON_CHARS:
-        msg = f"say why, in 1 to {MAX_REASON_CHARS} characters"
+    msg = f"say why, in 1 to {MAX_REASON_CHARS} characters"
+    if not isinstance(reason, str) or len(reason) > MAX_REASON_CHARS:
         raise InvalidInput(msg, path=("reason",))
-    return reason.strip()
+    try:
+        return clean(reason)
+    except TextEmpty as error:
+        raise InvalidInput(msg, path=("reason",)) from error
 
 
 def content_hash(text: str, facts: Sequence[FactInput] = (), key: bytes | None = None) -> str:

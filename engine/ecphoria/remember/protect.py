@@ -26,7 +26,7 @@ from ecphoria.governance.sealing import (
     sealed_property,
 )
 from ecphoria.language.folding import fold, language_of
-from ecphoria.model import EntityRef, Memory, entity_key
+from ecphoria.model import EntityRef, Memory, Topics, entity_key
 from ecphoria.parts import EngineParts
 from ecphoria.remember.normalise import CleanMemory
 from ecphoria.stores.ports import EntityRow, RelationRow
@@ -148,15 +148,28 @@ def _redacted(memory: Memory, how: Hiding) -> Memory:
 
 def _outline(memory: Memory, ids: Sequence[str]) -> Memory:
     mark = PLACEHOLDERS["sensitive"][memory.lang]
-    about = [*dict.fromkeys([memory.topic, *memory.tags]), *ids]
     return replace(
         memory,
-        text=" ".join((mark, *(word.replace("_", " ") for word in about if word))),
+        text=" ".join((_topic_words(memory, Topics(memory.topic, memory.tags)), *ids)),
         evidence=None,
         value=None if memory.value is None else mark,
         subject=None if memory.subject is None else mark,
         details={},
     )
+
+
+def _topic_words(memory: Memory, topics: Topics) -> str:
+    mark = PLACEHOLDERS["sensitive"][memory.lang]
+    about = dict.fromkeys([topics.main, *topics.tags])
+    return " ".join((mark, *(word.replace("_", " ") for word in about if word)))
+
+
+def outlined(memory: Memory, topics: Topics) -> str:
+    """Return the text of a memory under other topics: of a sensitive one they are part of it."""
+    words = _topic_words(memory, Topics(memory.topic, memory.tags))
+    if memory.privacy != "sensitive" or not memory.text.startswith(words):
+        return memory.text
+    return _topic_words(memory, topics) + memory.text.removeprefix(words)
 
 
 def hidden_subject(shown: str, subject: str, compares: bytes) -> str:

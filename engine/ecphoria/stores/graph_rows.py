@@ -87,8 +87,7 @@ def memory_props(memory: Memory) -> Props:
         if item.name in _NOT_STORED or value is None:
             continue
         props[item.name] = list(value) if isinstance(value, tuple) else value
-    # the Browser breaks captions at blanks only
-    props["name"] = (memory.fact_type or memory.topic or memory.kind).replace("_", " ")
+    props["name"] = memory_caption(memory)
     if memory.supersedes is not None:
         props["supersedes_key"] = memory_key(memory.tenant, memory.supersedes)
     if memory.details:
@@ -100,6 +99,12 @@ def memory_props(memory: Memory) -> Props:
     if memory.session_id is not None and memory.user_id is not None:
         props["session_key"] = session_key(memory.tenant, memory.user_id, memory.session_id)
     return props
+
+
+def memory_caption(memory: Memory) -> str:
+    """Return the short readable name of a memory."""
+    # the Browser breaks captions at blanks only
+    return (memory.fact_type or memory.topic or memory.kind).replace("_", " ")
 
 
 def memory_row(memory: Memory) -> Props:
@@ -162,7 +167,7 @@ def memory_from(props: Mapping[str, object], about: Sequence[str]) -> Memory:
     }
     values["status"] = Status(values["status"])
     values["index_state"] = IndexState(values["index_state"])
-    for name in ("importance", "reliability", "freshness"):
+    for name in ("importance", "reliability", "freshness", "doubt"):
         if name in values:
             # a store may give back 1.0 as 1
             values[name] = float(values[name])
@@ -307,4 +312,5 @@ def source_from(props: Mapping[str, object]) -> SourceInfo:
         values["name"],
         float(values["reliability"]),
         disabled=bool(values.get("disabled", False)),
+        declared=None if values.get("declared") is None else float(values["declared"]),
     )

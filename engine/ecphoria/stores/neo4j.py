@@ -9,10 +9,11 @@ from ecphoria.stores.graph_rows import entity_from, memory_from, source_from, sp
 from ecphoria.stores.neo4j_connection import Row, records
 from ecphoria.stores.neo4j_data_keys import Neo4jDataKeys
 from ecphoria.stores.neo4j_entities import Neo4jEntities
+from ecphoria.stores.neo4j_feedback import Neo4jFeedback
 from ecphoria.stores.neo4j_forgetting import Neo4jForgetting
+from ecphoria.stores.neo4j_keyed_calls import Neo4jKeyedCalls
 from ecphoria.stores.neo4j_keys import Neo4jKeys
 from ecphoria.stores.neo4j_listing import Neo4jListing
-from ecphoria.stores.neo4j_memories import Neo4jMemories
 from ecphoria.stores.neo4j_reading import Neo4jReading
 from ecphoria.stores.ports import ExpandQuery, Expansion
 from ecphoria_schema.domain import Domain
@@ -21,9 +22,10 @@ from ecphoria_schema.expansion import expansion_query
 
 class Neo4jGraph(
     Neo4jEntities,
-    Neo4jMemories,
+    Neo4jFeedback,
     Neo4jReading,
     Neo4jListing,
+    Neo4jKeyedCalls,
     Neo4jKeys,
     Neo4jDataKeys,
     Neo4jForgetting,

@@ -12,6 +12,8 @@ from ecphoria.errors import UserForgotten
 from ecphoria.model import AuditEntry, AuditOutcome
 from ecphoria.stores.graph_rows import native_props
 from ecphoria.stores.neo4j_connection import Neo4jConnection, Row, records, run
+from ecphoria.stores.neo4j_feedback_removal import FEEDBACK, TASK, drop_feedback, feedback_owner
+from ecphoria.stores.neo4j_keyed_calls import count_calls_of_user, drop_calls_of_user
 from ecphoria.stores.ports import AuditQuery, ForgottenUser, RemovedNodes
 from ecphoria_schema.queries import query
 
@@ -32,6 +34,15 @@ async def refuse_forgotten(tx: AsyncManagedTransaction, keys: Sequence[str]) -> 
     if any(row["props"].get("lifted_at") is None for row in rows):
         msg = "a user whom this is about was forgotten, and is not kept again"
         raise UserForgotten(msg)
+
+
+async def _add_counts(
+    tx: AsyncManagedTransaction, key: str, counts: Mapping[str, int], now: datetime
+) -> None:
+    found = await run(tx, query("touch_forgotten"), key=key, token="")
+    before = json.loads((found[0]["counts"] if found else None) or "{}")
+    after = before | {name: before.get(name, 0) + n for name, n in counts.items()}
+    await run(tx, query("count_forgotten"), key=key, counts=json.dumps(after), now=now)
 
 
 class Neo4jForgetting(Neo4jConnection):
@@ -73,6 +84,13 @@ class Neo4jForgetting(Neo4jConnection):
                 hidden += (await run(tx, text, **names))[0]["count"]
             await run(tx, query("hide_root", label=self._domain.root), **names)
             await run(tx, query("remove_mentions_of_owner"), **names)
+            # after his memories: whoever gives feedback on one meanwhile waits, or finds it gone
+            said = await drop_feedback(tx, "owner", [feedback_owner(tenant, user_id)])
+            if said:
+                await _add_counts(tx, user.key, {"feedback": said}, user.at)
+            calls = await drop_calls_of_user(tx, tenant, user_id)
+            if calls:
+                await _add_counts(tx, user.key, {"keyed calls": calls}, user.at)
             return int(hidden)
 
         async with self._locked([user.key]):
@@ -117,10 +135,7 @@ class Neo4jForgetting(Neo4jConnection):
         """See `GraphStore.count_removed`."""
 
         async def work(tx: AsyncManagedTransaction) -> None:
-            found = await run(tx, query("touch_forgotten"), key=key, token="")
-            before = json.loads((found[0]["counts"] if found else None) or "{}")
-            after = before | {name: before.get(name, 0) + n for name, n in counts.items()}
-            await run(tx, query("count_forgotten"), key=key, counts=json.dumps(after), now=now)
+            await _add_counts(tx, key, counts, now)
 
         async with self._locked([key]):
             await self._write("counting what was removed", work)
@@ -169,6 +184,11 @@ class Neo4jForgetting(Neo4jConnection):
             counts["entities"] += root[0]["count"] if not counts["entities"] else 0
             rows = await run(tx, query("count_mentions_of_owner"), owner=owner)
             counts["mentions"] = rows[0]["count"]
+            said = feedback_owner(tenant, user_id)
+            for name, label in (("feedback", FEEDBACK), ("completion tasks", TASK)):
+                rows = await run(tx, query("count_of", label=label, of="owner"), keys=[said])
+                counts[name] = rows[0]["count"] if rows else 0
+            counts["keyed calls"] = await count_calls_of_user(tx, tenant, user_id)
             rows = await run(tx, query("data_keys"), keys=[data_key])
             counts["data key"] = sum(row["props"].get("wrapped") is not None for row in rows)
             return counts

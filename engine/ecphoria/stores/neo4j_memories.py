@@ -20,6 +20,7 @@ from ecphoria.stores.graph_rows import (
     source_key,
 )
 from ecphoria.stores.neo4j_connection import Neo4jConnection, Row, grouped, records, run
+from ecphoria.stores.neo4j_feedback_removal import drop_feedback
 from ecphoria.stores.neo4j_forgetting import refuse_forgotten
 from ecphoria.stores.ports import (
     CONTEXT_MEMORIES,
@@ -62,7 +63,10 @@ class _Stood:
             key=memory.key,
             value=said_value(memory),
             valid_from=memory.valid_from,
-            stated_until=memory.stated_until,
+            stated_until=min(
+                (end for end in (memory.stated_until, memory.ended_at) if end is not None),
+                default=None,
+            ),
             fixed_until=memory.fixed_until,
             reliability=memory.reliability,
             number=memory.claim_number,
@@ -532,6 +536,7 @@ class Neo4jMemories(Neo4jConnection):
             # its words must not live on in the rows of what was said after it
             after = await run(tx, query("said_after"), keys=there, limit=CONTEXT_MEMORIES)
             await run(tx, query("delete_mentions"), keys=there)
+            await drop_feedback(tx, "memory", there)
             await run(tx, query("detach_memories"), keys=there)
             await run(
                 tx,

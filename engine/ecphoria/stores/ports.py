@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Literal, Protocol
@@ -10,10 +10,12 @@ from typing import Literal, Protocol
 from ecphoria.model import (
     ApiKey,
     AuditEntry,
+    CompletionTask,
     Edge,
     EmbeddingSpec,
     Entity,
     EntityRef,
+    Feedback,
     IndexState,
     Link,
     Memory,
@@ -22,8 +24,12 @@ from ecphoria.model import (
     SourceInfo,
     Stats,
     Status,
+    TaskStatus,
+    Topics,
     Vector,
+    Verdict,
 )
+from ecphoria.trust import TrustBounds
 from ecphoria_schema.domain import Kind, KindPolicy
 from ecphoria_schema.reading import Step
 
@@ -292,6 +298,99 @@ class AuditQuery:
     outcome: str | None = None
     since: datetime | None = None
     until: datetime | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class KeyedCall:
+    """A call with an idempotency key, as it is on record.
+
+    Attributes:
+        key: Of the record: a hash of the caller and the idempotency key.
+        request: A keyed hash of what was asked for.
+        begun_at: When the first attempt was made.
+        users: Whose data it is about.
+        attempts: How many tries were made to act; more than one where the first left no answer.
+        holder: Token of the attempt that acts, or acted last.
+        answer: What the caller got, sealed; None as long as there is none.
+    """
+
+    key: str
+    tenant: str
+    request: str
+    begun_at: datetime
+    users: tuple[str, ...] = ()
+    attempts: int = 1
+    holder: str | None = None
+    answer: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class FeedbackRules:
+    """By what feedback acts.
+
+    Attributes:
+        per_day: So many a key may give in 24 hours.
+        bounds: How far it lowers trust.
+        policies: How memories of each kind fade.
+        outline: Text of a memory of which nothing else is kept, under other topics.
+    """
+
+    per_day: int
+    bounds: TrustBounds
+    policies: Mapping[Kind, KindPolicy]
+    outline: Callable[[Memory, Topics], str]
+
+
+@dataclass(frozen=True, slots=True)
+class NewFeedback:
+    """Feedback to keep, and the task that it opens; what it finds is filled in by the store."""
+
+    feedback: Feedback
+    task: CompletionTask | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class FeedbackWritten:
+    """Outcome of giving feedback, or of taking it back.
+
+    Attributes:
+        outcome: GONE: the memory is not there any more, or not current.
+        feedback: As kept; None when GONE.
+        pending: What must be indexed now.
+    """
+
+    outcome: Literal["GIVEN", "DUPLICATE", "GONE", "UNDONE", "UNCHANGED"]
+    feedback: Feedback | None
+    pending: tuple[PendingMemory, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class FeedbackQuery:
+    """Which feedback to read.
+
+    Attributes:
+        user_id: On his memories; None = on shared ones.
+        before: Id of the one that the page comes after; empty = from the newest on.
+    """
+
+    tenant: str
+    user_id: str | None
+    limit: int
+    before: str = ""
+    memory_id: str | None = None
+    verdict: Verdict | None = None
+    standing: bool | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class TaskQuery:
+    """Which completion tasks to read; as for `FeedbackQuery`."""
+
+    tenant: str
+    user_id: str | None
+    limit: int
+    before: str = ""
+    status: TaskStatus | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -645,6 +744,10 @@ class GraphStore(Protocol):
         """Return the same for many users at once."""
         ...
 
+    async def ids_ending(self, tenant: str, user_id: str, type_: str, end: str) -> tuple[str, ...]:
+        """Return the ids of a user's own entities of a type that end so; the first 100."""
+        ...
+
     async def expand(self, query: ExpandQuery) -> Expansion:
         """Walk from seeds and mentions along the path, in one round trip."""
         ...
@@ -744,10 +847,6 @@ class GraphStore(Protocol):
 
     async def rotate_api_key(self, key: ApiKey, expected_hash: str) -> bool:
         """Give a key the secrets and the end of `key`, if its secret is still the expected one.
-    async def ids_ending(self, tenant: str, user_id: str, type_: str, end: str) -> tuple[str, ...]:
-        """Return the ids of a user's own entities of a type that end so; the first 100."""
-        ...
-
 
         Returns:
             False when it has another secret by now, was revoked, or is gone: nothing was written.
@@ -871,6 +970,90 @@ class GraphStore(Protocol):
         self, tenant: str, user_id: str, keys: Sequence[str], data_key: str
     ) -> Mapping[str, int]:
         """Count what the graph has of a user, hidden things under these tombstones included."""
+        ...
+
+    async def give_feedback(
+        self,
+        new: NewFeedback,
+        token: str,
+        now: datetime,
+        rules: FeedbackRules,
+    ) -> FeedbackWritten:
+        """Keep feedback on a current memory and do what it says, in one transaction.
+
+        Where the same key's same verdict on the memory stands already, nothing is changed. What
+        is changed is worked out from all feedback that stands, so that its order does not count.
+
+        Raises:
+            FeedbackLimit: When the key has given as much as it may.
+        """
+        ...
+
+    async def undo_feedback(
+        self,
+        tenant: str,
+        feedback_id: str,
+        token: str,
+        now: datetime,
+        by: str,
+        rules: FeedbackRules,
+    ) -> FeedbackWritten:
+        """Take feedback back: all is as it would be without it. Outcome UNCHANGED if it was."""
+        ...
+
+    async def feedback(self, tenant: str, feedback_id: str) -> Feedback | None:
+        """Return a feedback record; None as well when its memory was forgotten."""
+        ...
+
+    async def list_feedback(self, query: FeedbackQuery) -> tuple[Feedback, ...]:
+        """Return feedback on a user's, or on shared, memories, the newest first."""
+        ...
+
+    async def completion_task(self, tenant: str, task_id: str) -> CompletionTask | None:
+        """Return a completion task."""
+        ...
+
+    async def completion_tasks(self, query: TaskQuery) -> tuple[CompletionTask, ...]:
+        """Return completion tasks of a user, or of what is shared, the newest first."""
+        ...
+
+    async def complete_task(
+        self, tenant: str, task_id: str, now: datetime, by: str, memory_id: str | None
+    ) -> bool:
+        """Note that a task is done; False when that was noted before."""
+        ...
+
+    async def claim_call(
+        self, call: KeyedCall, token: str, *, until: datetime, oldest: datetime
+    ) -> KeyedCall:
+        """Put a call on record, or find it there; return what is on record now.
+
+        It is the caller's to act when `holder` is its token: nobody else acts until `until`. One
+        that has no answer when its time is over is handed to the next who asks with the same
+        request.
+
+        Args:
+            call: What to put there; `begun_at` is now.
+            token: Of this attempt.
+            until: When the caller is taken to be dead.
+            oldest: A call that began at that time or before counts as none.
+        """
+        ...
+
+    async def finish_call(self, key: str, token: str, answer: str) -> None:
+        """Keep the answer of the attempt that holds a call; another's is left alone."""
+        ...
+
+    async def release_call(self, key: str, token: str) -> None:
+        """Let the next one try, with the time of the first attempt."""
+        ...
+
+    async def drop_call(self, key: str, token: str) -> None:
+        """Remove a call that did nothing, unless another attempt holds it."""
+        ...
+
+    async def drop_calls_before(self, oldest: datetime, limit: int) -> int:
+        """Remove calls that began at a time or before; return how many."""
         ...
 
     async def write_audit(self, entries: Sequence[AuditEntry]) -> None:

@@ -11,13 +11,19 @@ WITH m, CASE WHEN s IS NULL OR s.disabled THEN 0.0 ELSE s.reliability END AS sou
   (m.valid_until.epochMillis - datetime().epochMillis) / 86400000.0 AS left_days
 OPTIONAL MATCH (o:Memory {claim: m.claim})
 WHERE o.key <> m.key AND __OTHERHOLDS__
-WITH m, source, half_life, age, left_days, collect(o.key) AS others
+WITH m, source, half_life, age, left_days, max(o.reliability) AS best
+OPTIONAL MATCH (o:Memory {claim: m.claim})
+WHERE o.key <> m.key AND o.reliability = best AND __OTHERHOLDS__
+WITH m, source, half_life, age, left_days, best, collect(o.key) AS others
 WITH m, source, half_life, age, left_days, size(others) AS others,
+  CASE WHEN best < m.reliability THEN toFloat(best) / m.reliability ELSE 1.0 END AS worth,
   size([k IN [(m)-[:CONFLICTS_WITH]-(c:Memory) | c.key] WHERE k IN others]) AS against
-WITH m, source,
+WITH m,
+  CASE WHEN source > coalesce(m.doubt, 0.0) THEN source - coalesce(m.doubt, 0.0) ELSE 0.0 END
+    AS source,
   CASE WHEN left_days >= 90 THEN 1.0 WHEN left_days IS NOT NULL THEN left_days / 90.0
     WHEN age <= 0 THEN 1.0 ELSE 0.5 ^ (age / half_life) END AS timeliness,
-  CASE WHEN others = 0 THEN 1.0 ELSE 1.0 - toFloat(against) / others END AS consistency
+  CASE WHEN others = 0 THEN 1.0 ELSE 1.0 - worth * against / others END AS consistency
 WITH m, timeliness, source, consistency,
   0.40 * timeliness + 0.35 * source + 0.25 * consistency AS confidence
 RETURN toInteger(round(confidence * 100)) / 100.0 AS confidence,

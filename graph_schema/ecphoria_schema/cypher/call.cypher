@@ -1,0 +1,2 @@
+MATCH (c:KeyedCall {key: $key})
+RETURN properties(c) AS props

@@ -1,0 +1,2 @@
+MATCH (u:KeyedCallUser {user: $user})
+RETURN u.call AS call

@@ -1,0 +1,2 @@
+MERGE (c:KeyedCall {key: $key})
+SET c += $props

@@ -1,0 +1,3 @@
+UNWIND $rows AS row
+MERGE (u:KeyedCallUser {key: row.key})
+SET u.user = row.user, u.call = $call

@@ -1,0 +1,4 @@
+MATCH (m:Memory {key: $memory})
+MERGE (f:Feedback {key: $key})
+ON CREATE SET f += $props
+MERGE (f)-[:JUDGES]->(m)

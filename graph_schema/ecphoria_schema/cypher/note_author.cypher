@@ -1,0 +1,2 @@
+MATCH (a:FeedbackAuthor {key: $key})
+SET a.recent = $recent

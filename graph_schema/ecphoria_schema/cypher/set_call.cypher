@@ -1,0 +1,3 @@
+MATCH (c:KeyedCall {key: $key})
+WHERE c.holder = $holder
+SET c += $props

@@ -1,0 +1,2 @@
+MATCH (m:Memory {key: $key})
+SET m.doubt = $doubt

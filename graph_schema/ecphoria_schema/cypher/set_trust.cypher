@@ -1,0 +1,2 @@
+MATCH (s:Source {key: $key})
+SET s.reliability = $reliability

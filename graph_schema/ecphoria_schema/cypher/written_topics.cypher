@@ -1,0 +1,2 @@
+MATCH (m:Memory {key: $key})
+RETURN m.written_topics AS written
