@@ -78,7 +78,7 @@ class ConflictFaultNode(WriteFaultNode):
 
 @strawberry.type(
     name="RefusedFault",
-    description="A rule of what may be kept stands against it; sent again it is refused again.",
+    description="A rule stands against it; `retryable` tells whether it may be taken later.",
 )
 class RefusedFaultNode(WriteFaultNode):
     """A rule stands against it."""
