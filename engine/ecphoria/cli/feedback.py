@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from rich.markup import escape
-from rich.table import Table
 from rich.text import Text
 
 from ecphoria.cli.common import (
@@ -15,7 +14,6 @@ from ecphoria.cli.common import (
     Tenant,
     cli_scope,
     err,
-    id_column,
     moment,
     open_engine,
     out,
@@ -140,21 +138,16 @@ def list_feedback(  # noqa: PLR0913 - an option each
         cursor = page.cursors[-1] if page.has_next else None
         print_json({"items": [_view(said) for said in page.items], "next": cursor})
         return
-    table = Table(
-        id_column(), "memory", "verdict", "by", "at", "undone", "note", box=None, pad_edge=False
-    )
+    # an id is too long for a table to have room for the rest
     for said in page.items:
-        cells = (
-            said.id,
-            said.memory_id,
-            said.verdict.lower(),
-            said.by,
-            moment(said.at) or "",
-            moment(said.undone_at) or "",
+        out().print(Text(said.id, style="bold"), soft_wrap=True)
+        undone = f", undone {moment(said.undone_at)}" if said.undone_at else ""
+        line = (
+            f"  {said.verdict.lower()} of {said.memory_id}, {moment(said.at)} by {said.by}{undone}"
         )
-        note = Text(shortened(said.note or ""), style="dim")
-        table.add_row(*(Text(cell) for cell in cells), note)
-    out().print(table)
+        out().print(Text(line), soft_wrap=True)
+        if said.note:
+            out().print(Text(f"  {shortened(said.note)}", style="dim"), soft_wrap=True)
     if page.has_next:
         err().print(f"There is more: --after {page.cursors[-1]}", soft_wrap=True)
 
