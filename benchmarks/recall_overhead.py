@@ -191,7 +191,12 @@ async def _prepare(
     tick()
     # what an expansion needs travels in one map, `p`; the names are asked for by their owner
     (expansion,) = (each for each in seen.statements if "p" in each.parameters)
-    (names,) = (each for each in seen.statements if "owner" in each.parameters)
+    # those that end so are looked up only where an id is said by its digits alone
+    (names,) = (
+        each
+        for each in seen.statements
+        if "owner" in each.parameters and "end" not in each.parameters
+    )
     return _Prepared(asked, tuple(seen.searches), tuple(seen.term_searches), expansion, names)
 
 
