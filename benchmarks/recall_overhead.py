@@ -195,7 +195,7 @@ async def _prepare(
     (names,) = (
         each
         for each in seen.statements
-        if "owner" in each.parameters and "end" not in each.parameters
+        if "owner" in each.parameters and "ends" not in each.parameters
     )
     return _Prepared(asked, tuple(seen.searches), tuple(seen.term_searches), expansion, names)
 

@@ -53,8 +53,13 @@ def doubt_of(keys: int, bounds: TrustBounds) -> float:
     return round(min(bounds.most_doubt, bounds.doubt * keys), _DECIMALS)
 
 
+def doubted(reliability: float, doubt: float) -> float:
+    """Return how far a source is believed for a memory that feedback has cast doubt on, 0..1."""
+    return max(0.0, reliability - doubt)
+
+
 def believed(memory: Memory, sources: Mapping[str, SourceInfo]) -> float:
     """Return how far a memory's source is believed for it now, 0..1."""
     source = sources.get(memory.source_id)
     reliability = memory.reliability if source is None else source.reliability
-    return max(0.0, round(reliability - memory.doubt, _DECIMALS))
+    return round(doubted(reliability, memory.doubt), _DECIMALS)

@@ -482,10 +482,12 @@ async def test_ids_that_end_so_are_the_users_own(graph, tenant):
             )
         ],
     )
-    assert await graph.ids_ending(tenant, "u1", "Order", "123456") == ("#W123456", "W9123456")
-    assert await graph.ids_ending(tenant, "u2", "Order", "123456") == ("#V123456",)
-    assert await graph.ids_ending(tenant, "u1", "Device", "123456") == ()
-    assert await graph.ids_ending(f"{tenant}-other", "u1", "Order", "123456") == ()
+    assert await graph.ids_ending(tenant, "u1", "Order", ["123456"]) == ("#W123456", "W9123456")
+    several = await graph.ids_ending(tenant, "u1", "Order", ["3457", "123457", "9123456"])
+    assert several == ("#W123457", "W9123456")
+    assert await graph.ids_ending(tenant, "u2", "Order", ["123456"]) == ("#V123456",)
+    assert await graph.ids_ending(tenant, "u1", "Device", ["123456"]) == ()
+    assert await graph.ids_ending(f"{tenant}-other", "u1", "Order", ["123456"]) == ()
 
 
 async def test_related_follows_both_directions_and_shows_only_the_users_own(graph, tenant):

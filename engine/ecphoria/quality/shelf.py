@@ -77,10 +77,10 @@ class _Graph:
         return () if user_id is None else self.names_
 
     async def ids_ending(
-        self, _tenant: str, _user_id: str, type_: str, end: str
+        self, _tenant: str, _user_id: str, type_: str, ends: Sequence[str]
     ) -> tuple[str, ...]:
         ids = (entity.id for entity in self.entities if entity.type == type_)
-        return tuple(sorted(id_ for id_ in ids if id_.endswith(end)))
+        return tuple(sorted(id_ for id_ in ids if id_.endswith(tuple(ends))))
 
     async def memories(self, _tenant: str, ids: Sequence[str]) -> tuple[Memory, ...]:
         return tuple(memory for memory in self.memories_ if memory.id in ids)

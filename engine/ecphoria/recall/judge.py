@@ -12,6 +12,7 @@ from ecphoria.language.contradiction import disagree
 from ecphoria.model import Confidence, ConfidencePart, Entity, Memory, SourceInfo, TimelinessLevel
 from ecphoria.recall.age import age_in_days, days_from, freshness
 from ecphoria.timeline import said_value
+from ecphoria.trust import doubted
 from ecphoria_schema.domain import Domain, Language
 
 TIMELINESS_WEIGHT = 0.40
@@ -87,7 +88,7 @@ def source_reliability(
     told = f"from {source.name}"
     if doubt:
         told += ", but feedback says that it is wrong"
-    return ConfidencePart(max(0.0, source.reliability - doubt), told)
+    return ConfidencePart(doubted(source.reliability, doubt), told)
 
 
 def conflicts(memories: Sequence[Memory]) -> dict[str, tuple[str, ...]]:

@@ -269,12 +269,14 @@ async def _ids_in_full(
     parts: EngineParts, scope: Scope, user_id: str, wanted: Understanding
 ) -> tuple[IdMention, ...]:
     """Return a question's ids; of one said by its digits alone, what it is in full."""
-    known: dict[tuple[str, str], tuple[str, ...]] = {}
+    said: dict[str, list[str]] = {}
     for mention in wanted.ids:
         for type_ in owned_types_by_digits(mention, parts.domain):
-            known[type_, mention.text] = await parts.graph.ids_ending(
-                scope.tenant, user_id, type_, mention.text
-            )
+            said.setdefault(type_, []).append(mention.text)
+    known = {
+        type_: await parts.graph.ids_ending(scope.tenant, user_id, type_, ends)
+        for type_, ends in said.items()
+    }
     return tuple(with_prefixes(mention, known) for mention in wanted.ids) if known else wanted.ids
 
 

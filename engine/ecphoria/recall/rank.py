@@ -22,6 +22,7 @@ from ecphoria.recall.neighbourhood import Neighbourhood
 from ecphoria.recall.seed import Seed
 from ecphoria.recall.understand import Understanding
 from ecphoria.settings import RankWeights
+from ecphoria.trust import doubted
 from ecphoria_schema.domain import Domain
 
 _DIGITS = re.compile(r"\d+")
@@ -236,7 +237,7 @@ def features(
         source=(
             0.0
             if source is None or understanding.wants_own_words
-            else max(0.0, source.reliability - memory.doubt)
+            else doubted(source.reliability, memory.doubt)
         ),
         graph=0.0 if hops is None else 1 / (1 + hops),
         recency=recency(memory, as_of, asked.domain),

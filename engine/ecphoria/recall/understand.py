@@ -214,19 +214,20 @@ def owned_types_by_digits(mention: IdMention, domain: Domain) -> tuple[str, ...]
     return tuple(type_ for type_ in types if type_ in domain.owned_types)
 
 
-def with_prefixes(mention: IdMention, known: Mapping[tuple[str, str], Sequence[str]]) -> IdMention:
+def with_prefixes(mention: IdMention, known: Mapping[str, Sequence[str]]) -> IdMention:
     """Return a mention with the ids that have no digits but its own as candidates, too.
 
     Args:
         mention: What was said.
-        known: Ids that end so, by type and by what was said.
+        known: Ids that end so, or as another mention does, by type.
     """
     more = [
         EntityRef(type_, id_)
-        for (type_, said), ids in known.items()
-        if said == mention.text
+        for type_, ids in known.items()
         for id_ in ids
-        if not any(sign.isdecimal() for sign in id_.removesuffix(said))
+        if mention.text.isdecimal()
+        and id_.endswith(mention.text)
+        and not any(sign.isdecimal() for sign in id_.removesuffix(mention.text))
     ]
     return replace(mention, candidates=tuple(dict.fromkeys((*mention.candidates, *more))))
 

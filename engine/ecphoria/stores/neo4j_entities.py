@@ -379,14 +379,16 @@ class Neo4jEntities(Neo4jConnection):
             found |= {owners[owner]: _named(its) for owner, its in by_owner.items()}
         return found
 
-    async def ids_ending(self, tenant: str, user_id: str, type_: str, end: str) -> tuple[str, ...]:
+    async def ids_ending(
+        self, tenant: str, user_id: str, type_: str, ends: Sequence[str]
+    ) -> tuple[str, ...]:
         """See `GraphStore.ids_ending`."""
         rows = await self._read(
             "looking up ids",
             records(
                 query("ids_ending", label=type_),
                 owner=self._owner(tenant, user_id),
-                end=end,
+                ends=list(ends),
                 limit=_MAX_ENDING,
             ),
         )

@@ -744,8 +744,10 @@ class GraphStore(Protocol):
         """Return the same for many users at once."""
         ...
 
-    async def ids_ending(self, tenant: str, user_id: str, type_: str, end: str) -> tuple[str, ...]:
-        """Return the ids of a user's own entities of a type that end so; the first 100."""
+    async def ids_ending(
+        self, tenant: str, user_id: str, type_: str, ends: Sequence[str]
+    ) -> tuple[str, ...]:
+        """Return the ids of a user's own entities of a type with one of the ends; the first 100."""
         ...
 
     async def expand(self, query: ExpandQuery) -> Expansion:
